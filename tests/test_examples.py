@@ -29,6 +29,12 @@ def promise_is_kept_on_training_rows_and_on_new_ones(said):
     assert len(set(re.findall(r"minimize .*", said))) == 2  # of two sets of rows
 
 
+def three_promises_of_three_kinds_are_kept(said):
+    assert "feasible: every constraint is kept on the training rows" in said
+    ours, plain = (re.findall(r"[\d.]+", line) for line in said.splitlines()[-2:])
+    assert float(ours[-1]) < 10.1 < float(plain[-1])  # the L1 norm, with the budget and without
+
+
 def unseen(*rows_and_columns, layout, **options):
     """A picture that no window shows."""
     from matplotlib.figure import Figure
@@ -39,6 +45,7 @@ def unseen(*rows_and_columns, layout, **options):
 
 SHOWN = {
     "no_pure_equilibrium": iterates_swing_and_the_mixture_does_not,
+    "own_constraints": three_promises_of_three_kinds_are_kept,
     "adult": promises_are_kept_on_the_rows_trained_on,
     **dict.fromkeys(
         ("loop_pytorch", "loop_lightning", "loop_huggingface", "loop_jax"),

@@ -12,8 +12,8 @@ import pytest
 import ratebound as rb
 
 PUBLIC = {
-    "words": """Area Constraint Expression Goal Guessed Range Rate Ratio Subset column equal goal guessed
-        missing parse rate ratio where""",
+    "words": """Area Constraint Expression Goal Guessed Range Rate Ratio Subset column constraint equal
+        goal guessed missing parse rate ratio where""",
     "objectives": "g_mean h_mean kl_divergence largest smallest",
     "rates": " ".join(rb.rates.named.RATES),  # listed once, in their own table
     "goals": """accurate_coverage decision_rule egregious_examples equal_accuracy equal_odds
@@ -21,8 +21,9 @@ PUBLIC = {
         no_lost_benefits not_worse_off statistical_parity steering_examples""",
     "problem": "Compiled Population Problem Rows compile",
     "tables": "Features Inspection Parquet inspect",
-    "game": """Answering CuttingPlane Descending ExternalRegret Fit Folds Game Grid Growing Keep
-        Lagrangian Learner Multipliers Player Rules Scorer Stop SwapRegret Trace play register_scorer""",
+    "game": """Answering CuttingPlane Descending Differentiating ExternalRegret Fit Folds Game Grid
+        Growing Keep Lagrangian Learner Multipliers Player Rules Scorer Stop SwapRegret Trace play
+        register_scorer""",
     "learners": "Boosted Lattice Linear MLP Oracle PlugIn Torch check_monotone trace_of",
     "solution": """Certificate Determined Mixture Price Reasons Status at_levels average best_iterate
         determinize duality_gap last_iterate price select shrink thresholds""",

@@ -57,11 +57,15 @@ class Rates:
     # Relaxed constraints can be out of reach for good: then λ climbs by about its rate every round, and
     # fast multipliers ruin the model.
     hinge: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
+    only: tuple[tuple[float, float], ...] = ()  # pairs in place of all others
 
     def pairs(self, algorithm: str) -> tuple[list[float], list[float]]:
         """One learning rate of the model and one of the multipliers for each setting."""
         own = (1.0,) if algorithm in FREE else getattr(self, algorithm)
         found = list(product(self.model, own))
+        if self.only:
+            models = dict.fromkeys(model for model, _ in self.only)
+            found = [(model, 1.0) for model in models] if algorithm in FREE else list(self.only)
         return [a for a, _ in found], [b for _, b in found]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json as json_text
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,15 @@ from ratebound.base.writing import write_whole
 from ratebound.commands.answers import write_json
 from ratebound.commands.folders import OUTPUT, check_files, check_folder
 from ratebound_experiments.charts import oscillation, png, trade_off
-from ratebound_experiments.experiment import Experiment
+from ratebound_experiments.experiment import FREE, Experiment
 from ratebound_experiments.page import page
 from ratebound_experiments.problems import EXPERIMENTS
+from ratebound_experiments.rows import Chosen
 from ratebound_experiments.running import Played, run
 from ratebound_experiments.tables import Reproduced, from_json, reproduced, text, to_json
 
 INTERRUPTED = 130
+PLAYED_BY = {"swap": "swap", "external": "ext", "lagrangian": "hinge"}  # what tables call the players
 ALL = "all"
 GAMES, PAGE = "games", "index.html"
 FIGURES = {"trade-off": "error against worst violation", "oscillation": "iterates by round"}
@@ -39,6 +42,10 @@ def reproduce(
     epochs: int | None = None,
     device: str | None = None,
     quiet: bool = False,
+    proxy: str | None = None,
+    loss: str | None = None,
+    player: Sequence[str] | None = None,
+    rates: Sequence[tuple[float, float]] | None = None,
 ) -> int:
     """Run experiments, then print and write their tables; the exit status is 0 if all went well."""
     chosen, left_out = _chosen(name, data)
@@ -55,6 +62,7 @@ def reproduce(
     try:
         for experiment in chosen:
             experiment = replace(experiment, epochs=epochs or experiment.epochs)
+            experiment = _changed(experiment, proxy, loss, player, rates)
             try:
                 runs = [_run(experiment, seed, settings, quiet) for seed in range(seeds)]
             except FileNotFoundError as error:
@@ -101,6 +109,32 @@ def _told(experiment: Experiment, data: Path | None) -> Experiment:
     if data is not None or not experiment.shipped:
         return experiment
     return replace(experiment, words=f"{experiment.words}; on {experiment.shipped}")
+
+
+def _changed(
+    experiment: Experiment,
+    proxy: str | None,
+    loss: str | None,
+    players: Sequence[str] | None,
+    rates: Sequence[tuple[float, float]] | None,
+) -> Experiment:
+    """The experiment with something else in one place or more, and a note of that in its words."""
+    said, changes = [], dict[str, Any]()
+    if proxy is not None and proxy != experiment.proxy:
+        changes["proxy"] = proxy
+        said.append(f"the {proxy} as proxy instead of the {experiment.proxy}")
+    if loss is not None and loss != experiment.loss:
+        changes["loss"] = loss
+        said.append(f"the {loss} loss instead of the {experiment.loss}")
+    if players is not None:
+        chosen = {PLAYED_BY[name] for name in players}
+        kept = [each for each in experiment.algorithms if each in FREE or each in chosen]
+        changes["algorithms"] = tuple(kept)
+    if rates is not None:
+        changes["rates"] = replace(experiment.rates, only=tuple(dict.fromkeys(rates)))
+        said.append("learning rates " + ", ".join(str(Chosen(*pair)) for pair in dict.fromkeys(rates)))
+    words = "; with ".join([experiment.words, *([", ".join(said)] if said else [])])
+    return replace(experiment, words=words, **changes)
 
 
 def _check_device(device: str) -> None:

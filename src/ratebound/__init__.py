@@ -23,7 +23,7 @@ _NAMES = {
     "estimators.scoring": "make_scorer",
     "estimators.tuned": "TunedThreshold",
     "game.game": "Game",
-    "game.learner": "Answering Descending Fit Growing Learner",
+    "game.learner": "Answering Descending Differentiating Fit Growing Learner",
     "game.players": "ExternalRegret Lagrangian Multipliers Player SwapRegret",
     "game.players_by_fits": "CuttingPlane Grid",
     "game.rounds": "play",
@@ -49,6 +49,7 @@ _NAMES = {
         accurate_coverage decision_rule egregious_examples equal_accuracy equal_odds equal_opportunity
         limited_churn minimum_accuracy minimum_coverage minimum_recall no_lost_benefits not_worse_off
         statistical_parity steering_examples""",
+    "rates.general": "constraint",
     "rates.grouping": "Goal",
     "rates.guesses": "Guessed guessed",
     "rates.naming": "rate ratio",

@@ -26,6 +26,7 @@ from ratebound.estimators.tuned import TunedThreshold as TunedThreshold
 from ratebound.game.game import Game as Game
 from ratebound.game.learner import Answering as Answering
 from ratebound.game.learner import Descending as Descending
+from ratebound.game.learner import Differentiating as Differentiating
 from ratebound.game.learner import Fit as Fit
 from ratebound.game.learner import Growing as Growing
 from ratebound.game.learner import Learner as Learner
@@ -70,6 +71,7 @@ from ratebound.rates.expressions import Constraint as Constraint
 from ratebound.rates.expressions import Expression as Expression
 from ratebound.rates.expressions import Rate as Rate
 from ratebound.rates.expressions import Ratio as Ratio
+from ratebound.rates.general import constraint as constraint
 from ratebound.rates.goals import accurate_coverage as accurate_coverage
 from ratebound.rates.goals import decision_rule as decision_rule
 from ratebound.rates.goals import egregious_examples as egregious_examples

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ratebound import __version__
-from ratebound.base.choices import CONFIDENCE, EXPERIMENTS, FAIL_ON, METHODS, MODELS, PLAYERS, SOLUTIONS
+from ratebound.base.choices import (
+    CONFIDENCE,
+    EXPERIMENTS,
+    FAIL_ON,
+    METHODS,
+    MODELS,
+    PLAYERS,
+    PROXIES,
+    SOLUTIONS,
+)
 from ratebound.base.layout import printable
 
 BAD_INPUT = 2
@@ -253,6 +263,48 @@ def _add_reproduce(commands: Any) -> None:
     add("--out", type=Path, metavar="FOLDER", help="where to write everything (default reproduced)")
     add("--epochs", type=int, metavar="N", help="passes over the rows (default: each experiment's own)")
     add("--device", metavar="NAME", help="where PyTorch trains, such as cuda (default: the CPU)")
+    own = "(default: each experiment's own)"
+    add(
+        "--proxy",
+        choices=PROXIES,
+        help=f"what swap and external descend in place of each rate {own}; of lagrangian, the paper's "
+        "baseline, it is always the hinge",
+    )
+    add("--loss", choices=PROXIES, help=f"what stands in for errors in the objective {own}")
+    add(
+        "--player",
+        nargs="+",
+        action="extend",
+        choices=PLAYERS[1:],
+        help="whose rows the table has, beside those without constraints (default: all)",
+    )
+    add(
+        "--rates",
+        nargs="+",
+        action="extend",
+        type=_pair_of_rates,
+        metavar="MODEL/MULTIPLIERS",
+        help="the only learning rates to try, written as the table shows them: 0.01/0.1 (default: the "
+        "experiment's grid)",
+    )
+
+
+def _pair_of_rates(given: str) -> tuple[float, float]:
+    """Two learning rates.
+
+    >>> _pair_of_rates("0.01/1")
+    (0.01, 1.0)
+    """
+    try:
+        model, multipliers = map(float, given.split("/"))
+    except ValueError:
+        model = multipliers = math.nan
+    if not all(0 < rate < math.inf for rate in (model, multipliers)):
+        raise argparse.ArgumentTypeError(
+            f"{given!r} is no pair of learning rates above 0, as in 0.01/0.1: that of the model, and "
+            "that of the multipliers"
+        )
+    return model, multipliers
 
 
 # --- what several commands have in common --------------------------------------------------------

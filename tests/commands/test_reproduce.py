@@ -218,6 +218,40 @@ def test_without_matplotlib_there_are_tables_and_no_figures(run, small, tmp_path
     assert "<img" not in (tmp_path / "index.html").read_text("utf-8")
 
 
+def test_one_thing_can_be_changed(run, small, undrawn, games, tmp_path):
+    """What is changed is played anew and said in the table; all else is kept from before."""
+    run("reproduce", "adult", "--out", tmp_path)
+    before = without_seconds(tmp_path / "adult.json")
+    answer = run("reproduce", "adult", "--out", tmp_path, "--proxy", "hinge")
+    after = without_seconds(tmp_path / "adult.json")
+    assert games["played"] == 4 + 3  # all but the baseline, whose proxy was the hinge before
+    assert "with the hinge as proxy instead of the sigmoid" in answer.out
+    assert before["rows"][1:5] == after["rows"][1:5]  # four solutions of the baseline
+    assert before["rows"][5:] != after["rows"][5:]
+
+    run("reproduce", "adult", "--out", tmp_path, "--loss", "sigmoid")
+    assert games["played"] == 7 + 4
+    run("reproduce", "adult", "--out", tmp_path, "--loss", "logistic", "--proxy", "sigmoid")
+    assert games["played"] == 11  # its own
+    assert without_seconds(tmp_path / "adult.json") == before
+
+
+def test_only_some_players_and_learning_rates(run, small, undrawn, games, tmp_path):
+    answer = run(
+        "reproduce", "adult", "--out", tmp_path, "--player", "external", "--rates", "0.1/0.01", "0.1/1"
+    )
+    given = without_seconds(tmp_path / "adult.json")
+    assert answer.status == 0
+    assert list(dict.fromkeys(row["algorithm"] for row in given["rows"])) == ["unconstrained", "ext"]
+    pairs = {tuple(pair) for row in given["rows"] for pair in row["learning_rates"]}
+    assert pairs <= {(0.1, None), (0.1, 0.01), (0.1, 1.0)}
+    assert "with learning rates 0.1/0.01, 0.1/1" in answer.out
+    assert games["played"] == 2
+    one = run("reproduce", "adult", "--out", tmp_path / "one", "--player", "swap", "lagrangian")
+    assert "0-1 ext" not in one.out
+    assert "Hinge m-stoch." in one.out
+
+
 REFUSED = [
     (["adlt"], "there is no experiment 'adlt', did you mean 'adult'? There are adult, compas, thr"),
     (["nothing"], "there is no experiment 'nothing'. There are"),
@@ -226,6 +260,10 @@ REFUSED = [
     (["adult", "--epochs", "-1"], "--epochs takes a whole number from 1 on, got -1"),
     (["adult", "--data", "nowhere"], "--data nowhere: there is no such folder"),
     (["adult", "--json", "nowhere/file.json"], "--json nowhere/file.json: cannot write in"),
+    (["adult", "--proxy", "ramp"], "argument --proxy: invalid choice: 'ramp'"),
+    (["adult", "--player", "auto"], "argument --player: invalid choice: 'auto'"),
+    (["adult", "--rates", "0.1"], "'0.1' is no pair of learning rates above 0, as in 0.01/0.1"),
+    (["adult", "--rates", "0.1/nan"], "'0.1/nan' is no pair of learning rates above 0"),
     (["adult", "--colour", "red"], "unrecognized arguments: --colour red"),
     ([], "the following arguments are required: name"),
 ]  # fmt: skip

@@ -7,6 +7,7 @@ import pytest
 
 import ratebound as rb
 from ratebound.learners.linear import LinearScorer
+from ratebound.solution import shrink_weights
 from ratebound.solution.deciders import Draw, Vote
 from ratebound.solution.mixture import Members, Mixture, member
 from ratebound.solution.record import Record
@@ -211,3 +212,18 @@ def test_a_member_is_a_mixture_of_one(index, decider):
     assert one.thresholds["t"] == [index]
     np.testing.assert_array_equal(one.predict(X), DECISIONS[:, index])
     assert one.objectives == one.violations == {}  # those of the mixture are not its own
+
+
+def test_models_and_weights_of_ones_own_are_mixed_from_a_trace():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    rows = rb.Population(np.linspace(-2, 2, 40)[:, None], np.linspace(-2, 2, 40) > 0)
+    compiled = rb.compile(rb.Problem("error_rate()", ["positive_rate() <= 0.3"]), rows)
+    trace = rb.trace_of(compiled, [torch.nn.Linear(1, 1) for _ in range(4)])
+    weights = shrink_weights(trace.objectives, trace.violations)
+    mixed = rb.average(trace, weighting=weights)
+    np.testing.assert_allclose(mixed.violations["train"], weights @ trace.violations, atol=1e-9)
+    np.testing.assert_allclose(rb.average(trace, weighting=[2, 0, 0, 2]).weights, [0.5, 0.5])
+    for bad in ([1.0], [0.0] * 4, [-1.0, 1, 1, 1], [np.nan] * 4):
+        with pytest.raises(ValueError, match="weighting: "):
+            rb.average(trace, weighting=bad)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.auditing._consistent import least_room, told_by_guesses
+from ratebound.auditing._general import measured_general
 from ratebound.auditing._groups import confusions, groups, spoken_of
 from ratebound.auditing._intervals import Interval, Weighed, area, clopper_pearson
 from ratebound.auditing._measured import (
@@ -51,6 +52,7 @@ from ratebound.problem.summaries import digest_of
 from ratebound.rates.demands import Demand, form_of
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
 from ratebound.rates.formulas import formula, sentence
+from ratebound.rates.general import general
 from ratebound.rates.kinds import is_cost, is_count
 from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Label, Name, Subset
@@ -79,7 +81,8 @@ def audit(
     model against a number, otherwise by a score test. Populations are taken to be drawn independently.
     ``docs/audit.md`` says how, and how often the intervals hold the truth. A promise about a share of
     rows that are not here, such as the recall of a group without a positive label, is reported as not
-    measured.
+    measured. A constraint of one's own (`constraint`) is measured by its function, without an interval.
+    A file holds no functions, so give the problem of a loaded model anew.
 
     Parameters
     ----------
@@ -133,15 +136,18 @@ def audit(
     counts = judged(as_counted(model, asked.rates))
     guesses = told_by_guesses(problem, people)
     tally = tallied(counts, people, places_of(problem) | dict.fromkeys(guesses, ""), clusters)
-    compiled, missing = measurable(problem, tally, known, called(FIRST))
+    of_rates = problem.promising([each for each in problem.subject_to if not general([each])])
+    compiled, missing = measurable(of_rates, tally, known, called(FIRST))
     if compiled is None:
-        constraints = (each for each in problem.subject_to if isinstance(each, Constraint))
+        constraints = (each for each in of_rates.subject_to if isinstance(each, Constraint))
         rest = [each for each in constraints if each not in missing]
         compiled = compile_on(problem.promising(rest), tally.populations, called(FIRST))
     objective, promises = measured(compiled, tally, both)
     left, places = iter(promises), spoken_of(asked, tally)
 
     def reported(promise: Constraint | Parity) -> Promise:
+        if isinstance(promise, Constraint) and general([promise]):
+            return measured_general(promise, model, people)
         if why := missing.get(promise):
             return Promise(str(promise), promise.name, promise.relation, unit=_unit(promise), why=why)
         return measured_parity(promise, tally, both) if isinstance(promise, Parity) else next(left)

@@ -32,6 +32,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import demands, is_even
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
+from ratebound.rates.general import refuse_general
 from ratebound.rates.guesses import Guessed, speaks_of
 from ratebound.rates.named import error_rate
 from ratebound.rates.ranges import Parity
@@ -39,6 +40,7 @@ from ratebound.rates.subsets import columns_in
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.mixture import Mixture
 
+LEAVE_OUT = "Leave it out of the problem given here"
 CERTIFIED = "certified"  # what the first population is called
 
 
@@ -101,6 +103,7 @@ def certify(
     (True, 0.0052)
     """
     check_given("certify", problem, model, population, others)
+    refuse_general(problem.subject_to, "a certificate", f"{LEAVE_OUT}, and audit it: rb.audit.")
     check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
     people = among_trained(model, {FIRST: population, **others})
     if copied_by(problem) is not None:

@@ -39,6 +39,7 @@ from ratebound.problem.guessing import copied_by
 from ratebound.problem.labels import Labels, labels_of
 from ratebound.problem.problem import Problem, from_plain, to_plain
 from ratebound.rates.expressions import FIRST, Constraint
+from ratebound.rates.general import refuse_general
 from ratebound.rates.kinds import TWO, Classes
 from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Value, column_text, plain_value
@@ -118,6 +119,8 @@ class Monitor(Documented):
     ) -> None:
         if not isinstance(problem, Problem):
             raise TypeError(f"Monitor takes a rb.Problem first, got {type(problem).__name__}")
+        remedy = "Leave it out of the problem given here, and audit it now and then: rb.audit."
+        refuse_general(problem.subject_to, "a monitor, which sees decisions,", remedy)
         check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
         if not (promises := _promises(problem)):
             raise ValueError("the problem makes no promises, so there is nothing to watch")

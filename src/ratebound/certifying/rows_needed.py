@@ -23,6 +23,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import is_even
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Ratio
+from ratebound.rates.general import refuse_general
 from ratebound.rates.guesses import speaks_of
 from ratebound.rates.kinds import is_count
 from ratebound.rates.ranges import Parity
@@ -144,6 +145,8 @@ def rows_needed(
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"rows_needed takes a rb.Problem first, got {type(problem).__name__}")
+    remedy = "Leave it out of the problem given here: it cannot be certified."
+    refuse_general(problem.subject_to, "rows_needed", remedy)
     for name, given in {"the second argument": population, **others}.items():
         if not isinstance(given, Population):
             raise TypeError(f"rows_needed: {name} must be a rb.Population, got {type(given).__name__}")

@@ -30,6 +30,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_in_memory
 from ratebound.rates.expressions import FIRST, Constraint
+from ratebound.rates.general import refuse_general
 from ratebound.rates.kinds import counted_over
 from ratebound.rates.subsets import value_text
 from ratebound.solution.determinize import evaluate
@@ -97,6 +98,8 @@ def explain(
         raise TypeError(f"explain takes a rb.Problem first, got {type(problem).__name__}")
     if not problem.subject_to:
         raise ValueError("the problem promises nothing, so there is nothing to explain")
+    remedy = "Leave it out of the problem given here."
+    refuse_general(problem.subject_to, "explain, which asks what any classifier could do,", remedy)
     check_in_memory("explain", {FIRST: population, **others})
     compiled = compile(problem, population, **others)
     known = known_names(known)

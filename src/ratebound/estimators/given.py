@@ -28,6 +28,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import any_shared, of_all
 from ratebound.problem.sharing import classes_of as classes_in
 from ratebound.rates.expressions import FIRST
+from ratebound.rates.general import general, refuse_general
 from ratebound.rates.subsets import value_text
 from ratebound.tables.columns import Name
 from ratebound.tables.encoding import Encoding
@@ -156,10 +157,12 @@ def classes_of(labels: Array) -> Array:
 def asked_for(objective: Any, constraints: Any) -> Problem:
     """The problem that these say; the promises of an objective that is a problem count too."""
     problem = Problem.stated(objective, constraints)
-    if not isinstance(objective, Problem):
-        return problem
-    others = [promise for promise in objective.subject_to if promise not in problem.subject_to]
-    return problem.promising([*others, *problem.subject_to])
+    if isinstance(objective, Problem):
+        others = [promise for promise in objective.subject_to if promise not in problem.subject_to]
+        problem = problem.promising([*others, *problem.subject_to])
+    remedy = "Train for it with rb.shrink(rb.play(rb.compile(problem, rows), rb.Torch(module)))."
+    refuse_general(problem.subject_to, "RateConstrainedClassifier", remedy)
+    return problem
 
 
 def promised(promises: Any, maximize: Any, minimize: Any) -> Problem:
@@ -279,7 +282,8 @@ def _check_groups(others: Iterable[str], problem: Problem) -> None:
 
 
 def _spoken_of(problem: Problem) -> set[str]:
-    return {rate.on for rate in problem.rates if rate.on is not None}
+    own = (each.on for each in general(problem.subject_to))
+    return {on for on in (*(rate.on for rate in problem.rates), *own) if on is not None}
 
 
 def _unspoken_of(others: Iterable[str], problem: Problem) -> list[str]:

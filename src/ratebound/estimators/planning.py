@@ -30,6 +30,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_in_memory
 from ratebound.rates.beyond_sums import Sense
 from ratebound.rates.expressions import FIRST
+from ratebound.rates.general import refuse_general
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.thresholds import known_groups, known_names, thresholds_on
@@ -249,6 +250,8 @@ def plan(
         )
     if not problem.subject_to:
         raise ValueError("the problem promises nothing, so there is nothing to plan")
+    remedy = "Leave it out of the problem given here, or train for it with rb.play and rb.Torch."
+    refuse_general(problem.subject_to, "plan", remedy)
     check_whole("splits", splits)
     check_number("share", share, above=0, below=1)
     if population.X is None or population.y is None:

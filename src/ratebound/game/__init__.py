@@ -8,7 +8,7 @@ from importlib import import_module
 
 _NAMES = {
     "game": "Game",
-    "learner": "Answering Descending Fit Growing Learner",
+    "learner": "Answering Descending Differentiating Fit Growing Learner",
     "players": "ExternalRegret Lagrangian Multipliers Player SwapRegret",
     "players_by_fits": "CuttingPlane Grid",
     "rounds": "play",

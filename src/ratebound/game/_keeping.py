@@ -19,10 +19,11 @@ from ratebound.game.folding import Folded
 from ratebound.game.learner import Fit
 from ratebound.game.players import Averaging
 from ratebound.game.scorer import Scorer
-from ratebound.game.trace import FoldModels, Trace, Values, joined, on_frontier, values_of
+from ratebound.game.trace import FoldModels, Trace, Values, joined, models_on, on_frontier, values_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import rows_of
+from ratebound.problem.general import within_reach
 from ratebound.problem.spelling_out import rows_counted
 from ratebound.rates.kinds import TWO
 
@@ -122,7 +123,7 @@ class Keeper:
     @property
     def deferred(self) -> bool:
         """Whether iterates are evaluated all at once, in the end."""
-        return self.compiled.stored or self.fit.batched
+        return self.compiled.stored or (self.fit.batched and not self.compiled.general)
 
     @property
     def kept(self) -> bool:
@@ -159,18 +160,28 @@ class Keeper:
             now = replace(now, parameters=self.folds.whole(every))
             scores = self.folds.out_of_fold(scores)
         finite = np.isfinite(scores).reshape(len(scores), -1).all(axis=1) & now.finite
+        if self.compiled.general:
+            finite &= within_reach(scores)
         sound = np.flatnonzero(np.logical_and.reduce(processes.gathered(finite)))
         self.diverged |= set(range(len(scores))) - set(sound.tolist())
         if not len(sound):
             return
         thresholds = self._thresholds(learned[sound])
-        values = values_of(self.compiled, scores[sound], thresholds)
+        models = now.parameters[sound]
+        values = self._values_there(self.compiled, scores[sound], models, thresholds)
         watched = {
-            name: values_of(other, self._watched_scores(other)[sound], thresholds)
+            name: self._values_there(other, self._watched_scores(other)[sound], models, thresholds)
             for name, other in self.others.items()
         }
         folds = None if self.folds is None else self.folds.models(every).only(sound)
         self._add(now.only(sound), sound, values, watched, folds)
+
+    def _values_there(
+        self, rows: Compiled, scores: Array, parameters: Array, thresholds: dict[str, Array]
+    ) -> Values:
+        """The exact values of models on some rows, by their scores there."""
+        models = models_on(rows, self.fit.scorer, parameters, scores)
+        return values_of(rows, scores, thresholds, models)
 
     def _check_copies(self, parameters: Array) -> None:
         """Raise where the models of several processes have drifted apart."""

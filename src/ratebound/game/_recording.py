@@ -18,7 +18,9 @@ import numpy as np
 
 from ratebound.base import processes
 from ratebound.base.arrays import Array, exactly, namespace
+from ratebound.game._constraints import Models
 from ratebound.game._state import GameState
+from ratebound.problem.general import modules_of
 
 if TYPE_CHECKING:
     from ratebound.game.game import Game
@@ -128,7 +130,11 @@ class Rounds:
         if judge is not None and judge.compiled.constraints != game.compiled.constraints:
             raise ValueError("judge: its constraints are not those of the game that is played")
         self.game, self.judge, self._state = game, judge, state
-        self._recorder = Recorder(game.example) if recordable(game.example) else None
+        # Functions of one's own may do anything, which no recording could replay.
+        can_record = recordable(game.example) and not game.compiled.general
+        self._recorder = Recorder(game.example) if can_record else None
+        self._weights: Array | None = None  # of the latest round
+        self._descended = True  # whether the latest round's proxies were asked for
 
     @property
     def state(self) -> GameState:
@@ -142,8 +148,14 @@ class Rounds:
         share: Array | float | None = None,
         *,
         judged: tuple[Array, Array | None] | None = None,
+        module: Any = None,
+        whole: Array | None = None,
     ) -> Array:
-        """The gradient with respect to the scores of a batch, after which both players have moved."""
+        """The gradient with respect to the scores of a batch, after which both players have moved.
+
+        Constraints of one's own see ``module`` as their ``model.module``, and those with ``exact=True``
+        the scores of all rows, ``whole``, on the judge's rows where there is one.
+        """
         if (judged is None) != (self.judge is None):
             raise ValueError(
                 "judged= takes the scores and rows that the judge sees, in every round of a game that "
@@ -153,18 +165,69 @@ class Rounds:
             raise TypeError("judged= takes a pair, the scores and the rows that the judge sees")
         own = scores.detach() if hasattr(scores, "detach") else np.asarray(scores)
         given = (own, rows, share, *(judged or ()))
-        if self._recorder is None:
+        if self.game.compiled.general:
+            self._check_descended()
+            self._weights, self._descended = self._state.multipliers.weights, False
+            models = Models(modules_of(module, self.game.settings), _detached(whole))
+            gradient, self._state = self._played(self._state, *given, models=models)
+        elif self._recorder is None:
             gradient, self._state = self._played(self._state, *given)
         else:
             gradient, self._state = self._recorder(self._played, self._state, given)
         return gradient
 
+    @property
+    def weights(self) -> Array:
+        """The multipliers (K, 1+m) of the latest round, by which its gradient was computed."""
+        self._descended = True
+        return self._state.multipliers.weights if self._weights is None else self._weights
+
+    def proxies(
+        self,
+        scores: Any,
+        rows: Array | None = None,
+        *,
+        module: Any = None,
+    ) -> Any:
+        """What to add to the loss of the latest round for constraints of one's own (`rb.constraint`).
+
+        It is the sum of their proxies, each times its multiplier; scores come with their history, so
+        that there is a gradient. Multipliers change, so do not call it in code that is compiled once, as
+        by ``jax.jit``: there, multiply the proxies by `weights` yourself.
+        """
+        return self.game.descended(self.weights, scores, rows, module=module)
+
+    def _check_descended(self) -> None:
+        """Raise where a loop would train without its proxies."""
+        if not self._descended:
+            names = ", ".join(str(each.left) for _, each in self.game.compiled.general)
+            raise ValueError(
+                f"{names}: the model has to descend the proxies of constraints of one's own too: add "
+                "rounds.proxies(scores, rows, module=...) to the loss, as in "
+                "(scores * gradient).sum() + rounds.proxies(scores, rows, module=model)"
+            )
+
     def _played(
-        self, state: GameState, scores: Array, rows: Any, share: Any, seen: Any = None, at: Any = None
+        self,
+        state: GameState,
+        scores: Array,
+        rows: Any,
+        share: Any,
+        seen: Any = None,
+        at: Any = None,
+        *,
+        models: Models | None = None,
     ) -> tuple[Array, GameState]:
         with exactly(self.game.example):  # the game counts rows in float32
-            judged = None if self.judge is None else self.judge.look(state, seen, self.judge.batch(at))
-            return self.game.round(state, scores, self.game.batch(rows, share), judged)
+            judged = None
+            if self.judge is not None:
+                judged = self.judge.look(state, seen, self.judge.batch(at), models=models)
+            batch = self.game.batch(rows, share)
+            return self.game.round(state, scores, batch, judged, models=models)
+
+
+def _detached(scores: Any) -> Any:
+    return scores.detach() if hasattr(scores, "detach") else scores
 
 
 def recordable(example: Array) -> bool:

@@ -62,6 +62,7 @@ class Batch:
     weight: Array | float  # (b,) each row's own weight, or 1
     share: Array | float  # (b,) or one number: rows of its population per row drawn
     amounts: tuple[Array | None, ...]  # for each block (b,) what a row counts for besides, or None
+    rows: Array | None  # (b,) their numbers among the stacked rows; None for all of them
 
     def weights(self, block: int) -> Array | float:
         """What each row counts for in a block."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from ratebound.base.arrays import Array, as_given, as_like, namespace
 from ratebound.base.processes import total
+from ratebound.game._constraints import Models
 from ratebound.game._state import Batch, GameState, Look
 from ratebound.game.game import FLATTEST, Game
 from ratebound.game.trace import FoldModels, Split, split_of
@@ -109,10 +110,16 @@ class FoldedGame(Game):
     def batch(self, rows: Array | None, share: Array | float | None = None) -> FoldedBatch:
         own = super().batch(rows, share)
         fold = self.fold if rows is None else self.fold[rows]
-        return FoldedBatch(own.cells, own.weight, own.share, own.amounts, fold)
+        return FoldedBatch(own.cells, own.weight, own.share, own.amounts, own.rows, fold)
 
     def round(
-        self, state: GameState, scores: Array, batch: Batch, judged: Look | None = None
+        self,
+        state: GameState,
+        scores: Array,
+        batch: Batch,
+        judged: Look | None = None,
+        *,
+        models: Models | None = None,  # which `play` refuses here
     ) -> tuple[Array, GameState]:
         assert isinstance(batch, FoldedBatch)
         own = self._as_scores(scores)

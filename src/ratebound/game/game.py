@@ -23,6 +23,7 @@ import numpy as np
 from ratebound.base.arrays import Array, as_given, as_like, example_of, namespace
 from ratebound.base.checks import check_whole, check_word
 from ratebound.base.processes import total, totals
+from ratebound.game._constraints import Models, descended, own_values
 from ratebound.game._costs import (
     CellPlaces,
     Costs,
@@ -40,6 +41,7 @@ from ratebound.game.rules import Rules
 from ratebound.kernels.swap import adam_direction
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import less_thresholds, score_count, with_axes
+from ratebound.problem.general import Modules, modules_of
 from ratebound.problem.sharing import of_all
 
 FLATTEST = 1e-16  # the least curvature, so that a row no rate counts divides nothing by zero
@@ -265,6 +267,11 @@ class Game:
         ValueError
             Where the player watches a proxy without a largest value, so that there is none.
         """
+        for _, constraint in self.compiled.general:
+            raise ValueError(
+                f"{constraint}: nobody knows how large a constraint of one's own can be, so "
+                "learning_rate='theorem' has no step size: give a number, as in rb.SwapRegret(0.1)"
+            )
         if self.relaxes and math.isinf(self.proxy.largest):
             raise ValueError(
                 f"{type(self.player).__name__} watches the {self.proxy.name} proxy, which grows with "
@@ -305,7 +312,7 @@ class Game:
         share = drawn_share(self.compiled, rows, self.example) if share is None else share
         amounts = (block.amounts for block in self.blocks)
         own = tuple(a if a is None or rows is None else a[rows] for a in amounts)
-        return Batch(cells, weight, share, own)
+        return Batch(cells, weight, share, own, rows)
 
     def recorded(self, state: GameState, *, judge: Game | None = None) -> Rounds:
         """The rounds from a state on, for a loop of one's own.
@@ -330,7 +337,13 @@ class Game:
         return Rounds(self, state, judge)
 
     def round(
-        self, state: GameState, scores: Array, batch: Batch, judged: Look | None = None
+        self,
+        state: GameState,
+        scores: Array,
+        batch: Batch,
+        judged: Look | None = None,
+        *,
+        models: Models | None = None,
     ) -> tuple[Array, GameState]:
         """Play one round: the gradient by the batch's scores, and the λ-player's step.
 
@@ -345,6 +358,8 @@ class Game:
         judged : Look, default=None
             The `look` of another game, at rows the model does not descend on, for the λ-player to see.
             By default it sees what the batch shows.
+        models : Models, default=None
+            What constraints of one's own see of the models. By default the batch's scores alone.
 
         Returns
         -------
@@ -353,10 +368,14 @@ class Game:
         """
         view = self._view(state, scores, batch)
         gradient, slopes = self._gradient(state, view)
-        shown = judged if judged is not None else self._look(state, view)
+        shown = judged
+        if shown is None:
+            shown = self._with_own(self._look(state, view), scores, batch, models)
         return as_given(gradient, scores), self._moved(state, shown, slopes)
 
-    def look(self, state: GameState, scores: Array, batch: Batch) -> Look:
+    def look(
+        self, state: GameState, scores: Array, batch: Batch, *, models: Models | None = None
+    ) -> Look:
         """What the scores of a batch show, with the state's means carried on; nobody moves.
 
         Parameters
@@ -367,13 +386,57 @@ class Game:
             Of the batch's rows.
         batch : Batch
             What `batch` gave.
+        models : Models, default=None
+            As in `round`.
 
         Returns
         -------
         Look
             Estimates of the objective and the violations on all rows.
         """
-        return self._look(state, self._view(state, scores, batch))
+        return self._with_own(self._look(state, self._view(state, scores, batch)), scores, batch, models)
+
+    def _with_own(self, shown: Look, scores: Array, batch: Batch, models: Models | None) -> Look:
+        """What is shown, with the values of constraints of one's own, in their units."""
+        general = self.compiled.general
+        if not general:
+            return shown
+        own = own_values(self.compiled, models or Models(), scores, batch.rows, self.relaxes)
+        added = np.zeros((len(own), self.compiled.scale.size))
+        added[:, [1 + row for row, _ in general]] = own
+        return replace(shown, values=shown.values + as_like(added / self.compiled.scale, self.example))
+
+    def descended(
+        self,
+        weights: Array,
+        scores: Any,
+        rows: Array | None = None,
+        *,
+        module: Any = None,
+        modules: Modules | None = None,
+    ) -> Any:
+        """What the model descends of constraints of one's own: their proxies, times their weights.
+
+        Parameters
+        ----------
+        weights : array of shape (K, 1+m)
+            Those of the multipliers.
+        scores : array of shape (b,), (K, b) or (K, D, b)
+            Of a batch, with their history, so that there is a gradient.
+        rows : array of shape (b,), default=None
+            Indices of its stacked rows. By default all.
+        module : object, default=None
+            What the functions see as ``model.module``: for several settings a list.
+        modules : Modules, default=None
+            The same for those who know what a `Modules` is.
+
+        Returns
+        -------
+        scalar
+            Of the kind that the proxies give, 0.0 where there are none.
+        """
+        each = modules_of(module, self.settings) if modules is None else modules
+        return descended(self.compiled, weights, scores, rows, each)
 
     def _view(self, state: GameState, scores: Array, batch: Batch) -> View:
         own = self._shaped(self._as_scores(scores), len(state.multipliers.weights))

@@ -13,7 +13,7 @@ game sees models only through these types. To add a model, subclass `Learner` an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -27,12 +27,14 @@ from ratebound.game.players_by_fits import CuttingPlane
 from ratebound.game.scorer import Scorer
 from ratebound.game.trace import Trace, score_pieces, scores_on
 from ratebound.problem.frames import rows_of
+from ratebound.problem.general import Modules
 from ratebound.tables.columns import Style as Style
 
 if TYPE_CHECKING:
     from ratebound.game.folding import Folded
     from ratebound.problem.compiled import Compiled
 
+Added = Callable[[Any, Modules], Any]  # from scores and modules to what is minimised besides
 FOLDS = 3  # to judge a learner by that may learn rows by heart
 ANSWERS = 50  # rounds of a learner that answers, each a whole fit
 SMALL = 2000  # rows up to which data is small: all are used in every round, in double precision
@@ -290,6 +292,51 @@ class Descending(Taking):
         ----------
         gradient : array of shape (K, A, b)
             Of the game's loss, by each score.
+        """
+
+
+class Differentiating(Descending):
+    """A fit that also descends functions of the model itself, as `constraint` takes them.
+
+    Fits of PyTorch modules are of this kind. One of your own can be, with any library that has
+    gradients: see the example in ``docs/own_constraints.md``.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> issubclass(rb.Differentiating, rb.Descending), rb.Torch.fit is rb.Differentiating
+    (True, True)
+    """
+
+    @abstractmethod
+    def modules(self, function: Callable[[int, Any], Any], *, training: bool) -> list[Any]:
+        """Call a function with the module of each model in turn.
+
+        Parameters
+        ----------
+        function : callable
+            Of the place of a model, from 0 on, and its module: what functions see as ``model.module``.
+        training : bool
+            Whether what it returns is to be descended. If not, modules are as in deployment, and no
+            gradient is needed.
+
+        Returns
+        -------
+        list
+            What the function gave for each of K models.
+        """
+
+    @abstractmethod
+    def descend(self, gradient: Array, added: Added | None = None) -> None:
+        """Take one step against the gradient in the last scores, and in something else.
+
+        Parameters
+        ----------
+        gradient : array of shape (K, A, b)
+            Of the game's loss, by each score.
+        added : callable, default=None
+            From scores (K, A, b) with their history, and `modules` in training, to a scalar that is
+            minimised too. By default nothing is.
         """
 
 

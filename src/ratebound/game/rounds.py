@@ -32,7 +32,16 @@ from ratebound.game._resuming import (
 )
 from ratebound.game.folding import Folded, FoldedGame, folded
 from ratebound.game.game import Game
-from ratebound.game.learner import ANSWERS, FOLDS, Answering, Fit, Growing, Learner, Taking
+from ratebound.game.learner import (
+    ANSWERS,
+    FOLDS,
+    Answering,
+    Differentiating,
+    Fit,
+    Growing,
+    Learner,
+    Taking,
+)
 from ratebound.game.players import Player
 from ratebound.game.programs import best_goal_mixture
 from ratebound.game.rules import Folds, Keep, Rules, Stop
@@ -42,6 +51,7 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import at_point
 from ratebound.problem.reductions.goal import Linearization, NonlinearObjective, start_of
 from ratebound.rates.expressions import FIRST
+from ratebound.rates.general import refuse_general
 
 EPOCHS = 40  # by default
 
@@ -140,6 +150,7 @@ def play(
         return in_stages(compiled, dict(watch or {}), others if folds is None else judge, stop, linear)
     player, watched = learner.player if player is None else player, dict(watch or {})
     _check_pair(learner, player, epochs)
+    _check_general(compiled, learner, folds)
     settings, models = _settings(learner, player), 1 if folds is None else folds.count + 1
     side_by_side = learner if folds is None else learner.repeated(models)
     fit = _started(side_by_side, compiled, settings * models, seed)
@@ -270,6 +281,8 @@ def _file(keep: Keep, keeper: Keeper, rounds: int, own: dict[str, Any], stop: St
         return None
     rows = {"": keeper.compiled, **keeper.others}
     settings = {"seed": keeper.seed, "keep": keep.frontier, "rounds": rounds, **own}
+    if keeper.compiled.general:  # whose words do not tell what their functions do
+        settings["constraints"] = [each.left for _, each in keeper.compiled.general]
     return game_file(keep.folder, keeper.fit, rows, settings, stop)
 
 
@@ -285,6 +298,17 @@ def _check_pair(learner: Learner, player: Player, epochs: int | None) -> None:
         raise ValueError(f"{type(learner).__name__} fits anew each round: give rounds=, not epochs=")
     if player.by_fits and not answers:
         raise ValueError(f"rb.{type(player).__name__} moves by whole fits: play it with rb.Oracle(...)")
+
+
+def _check_general(compiled: Compiled, learner: Learner, folds: Folded | None) -> None:
+    """Raise where a learner, or a judge, cannot take constraints of one's own."""
+    name = type(learner).__name__
+    if not issubclass(learner.fit, Differentiating):
+        remedy = "Use rb.Torch(module), rb.MLP() or rb.Lattice(), whose models descend any function."
+        refuse_general(compiled.constraints, f"rb.{name}", remedy)
+    if folds is not None:
+        remedy = "Hold rows out instead, judge=rb.compile(compiled.problem, other_rows)."
+        refuse_general(compiled.constraints, "judge=rb.Folds(...)", remedy)
 
 
 def _started(learner: Learner, compiled: Compiled, models: int, seed: int) -> Fit:

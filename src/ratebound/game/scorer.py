@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.problem.general import Model
 
 
 class Graph(Protocol):
@@ -98,6 +99,23 @@ class Scorer(ABC):
             For two classes A = 1, and a model says yes where its score is at least 0. For D > 2 classes
             A = D, and it decides the class whose score is largest.
         """
+
+    def model(self, parameters: Array, scores: Array) -> Model:
+        """One model with its scores of some rows, as the functions of `constraint` see it.
+
+        Parameters
+        ----------
+        parameters : array of shape (P,)
+            Those of the model.
+        scores : array of shape (n,) or (D, n)
+            What `scores` gave for it.
+
+        Returns
+        -------
+        Model
+            By default the scores, and as `module` the parameters.
+        """
+        return Model(scores, parameters)
 
     def label_scores(self, parameters: Array, X: Any) -> Array:
         """What the models say of the label alone, if they know more of it than their scores tell.

@@ -20,12 +20,14 @@ from ratebound.base.types import Array
 from ratebound.game.players import Averaging
 from ratebound.game.scorer import Scorer
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.deciding import score_count
+from ratebound.problem.deciding import as_shown, score_count
 from ratebound.problem.frames import rows_of
+from ratebound.problem.general import Model
 from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.goal import NonlinearObjective
 from ratebound.problem.summaries import FeatureScale
 from ratebound.rates.expressions import Constraint
+from ratebound.rates.general import refuse_general
 from ratebound.rates.kinds import TWO, Classes
 
 # --- models out of fold -------------------------------------------------------------------------
@@ -181,10 +183,25 @@ class Values:
         )
 
 
-def values_of(rows: Compiled, scores: Array | Iterator[Array], thresholds: dict[str, Array]) -> Values:
-    """The exact values on some rows of candidates with these scores there, which may come in pieces."""
-    objectives, violations, pieces = rows.measure(scores, thresholds)
+def values_of(
+    rows: Compiled,
+    scores: Array | Iterator[Array],
+    thresholds: dict[str, Array],
+    models: Sequence[Model] | None = None,
+) -> Values:
+    """The exact values on some rows of candidates with these scores there, which may come in pieces.
+
+    `models` are the candidates as constraints of one's own see them.
+    """
+    objectives, violations, pieces = rows.measure(scores, thresholds, models)
     return Values(objectives, violations, rows.scale[1:], pieces)
+
+
+def models_on(rows: Compiled, scorer: Scorer, parameters: Array, scores: Array) -> list[Model] | None:
+    """Models (M, P) with scores (M, A, n), as constraints of one's own see them; None without any."""
+    if not rows.general:
+        return None
+    return [scorer.model(*each) for each in zip(parameters, as_shown(scores), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -490,7 +507,14 @@ def _values_on(trace: Trace, compiled: Compiled) -> tuple[Array, Array, Array | 
         scores = np.concatenate(list(scores), axis=-1)
         known = compiled.spend_budgets(scores, compiled.budgets)
     thresholds = trace.thresholds | known
-    return *compiled.measure(scores, thresholds), thresholds
+    models = None
+    if compiled.general:
+        if trace.folds is not None or (trace.at is not None and trace.at.any()):
+            remedy = "Judge a trace of rb.play, without folds and moved thresholds."
+            refuse_general(compiled.constraints, "a trace of an estimator", remedy)
+        scores = np.concatenate(list(scores), axis=-1) if isinstance(scores, Iterator) else scores
+        models = models_on(compiled, trace.scorer, trace.parameters, scores)
+    return *compiled.measure(scores, thresholds, models), thresholds
 
 
 def _decisive(trace: Trace, compiled: Compiled) -> Iterator[Array]:

@@ -28,17 +28,20 @@ import numpy as np
 
 from ratebound.base import processes
 from ratebound.base.arrays import Array, as_like, namespace
+from ratebound.game._constraints import Models
 from ratebound.game._keeping import Keeper
 from ratebound.game._recording import Recorder
 from ratebound.game._state import Batch, Described, GameState, put_together
 from ratebound.game.folding import Folded
 from ratebound.game.game import Game
-from ratebound.game.learner import Answering, Growing, Taking
+from ratebound.game.learner import Answering, Differentiating, Growing, Taking
 from ratebound.game.players import Player
 from ratebound.game.players_by_fits import no_answers
 from ratebound.game.trace import Trace
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.general import Modules
 from ratebound.problem.population import Population
+from ratebound.rates.general import General
 
 # --- which rows a step sees ---------------------------------------------------------------------
 # Every population is in a shuffle of its own. Of several processes each draws from its own share of the
@@ -182,17 +185,40 @@ class Taken(Turns):
     def _after(self, state: GameState, own: Draw, shown: Draw | None = None) -> GameState:
         """The state after a round, in which the model moves too."""
         judged = None
+        models = self._models()
         if self.judge is not None and shown is not None:
             seen = self.fit.judged_scores(self.judge.compiled, shown[0])
-            judged = self.judge.look(state, seen, self.judge.batch(*shown))
+            judged = self.judge.look(state, seen, self.judge.batch(*shown), models=models)
         scores = self.fit.scores(own[0])
         batch = self.game.batch(*own)
-        gradient, moved = self.game.round(state, scores, batch, judged)
+        gradient, moved = self.game.round(state, scores, batch, judged, models=models)
         self._move(gradient, scores, batch)
         return moved
 
+    def _models(self) -> Models | None:
+        """What constraints of one's own see of the models, where there are any."""
+        shown = self.game if self.judge is None else self.judge
+        general = shown.compiled.general
+        if not general:
+            return None
+        assert isinstance(self.fit, Differentiating)
+        exact = any(isinstance(each.left, General) and each.left.exact for _, each in general)
+        whole = self.fit.judged_scores(shown.compiled, None) if exact else None
+        return Models(partial(self.fit.modules, training=False), whole)
+
     def _descending(self, fit: Any) -> Move:
-        return lambda gradient, scores, batch: fit.descend(gradient)
+        if not self.game.compiled.general:
+            return lambda gradient, scores, batch: fit.descend(gradient)
+
+        def move(gradient: Array, scores: Array, batch: Batch) -> None:
+            weights = self.state.multipliers.weights  # of this round: the next state is not taken yet
+
+            def added(own: Array, modules: Modules) -> Any:
+                return self.game.descended(weights, own, batch.rows, modules=modules)
+
+            fit.descend(gradient, added)
+
+        return move
 
     def _growing(self, fit: Growing) -> Move:
         def move(gradient: Array, scores: Array, batch: Batch) -> None:
@@ -240,7 +266,8 @@ class Recorded(Taken):
 
 def taking(game: Game, fit: Taking, *rest: Any) -> Taken:
     """How rounds are taken: recorded where the fit can be."""
-    return (Recorded if fit.recordable else Taken)(game, fit, *rest)
+    can_record = fit.recordable and not game.compiled.general  # functions may do anything
+    return (Recorded if can_record else Taken)(game, fit, *rest)
 
 
 def _copied(array: Array) -> Array:

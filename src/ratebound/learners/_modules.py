@@ -104,6 +104,21 @@ def _tf32() -> Iterator[None]:
 # --- K modules as one ---------------------------------------------------------------------------
 
 
+def holder(module: torch.nn.Module) -> torch.nn.Module:
+    """A module that calls functions with another one, for `torch.func.functional_call` to fill in."""
+    nn = import_torch().nn
+
+    class Holder(nn.Module):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, function: Callable[[Any], Any]) -> Any:
+            return function(self.module)
+
+    return Holder()
+
+
 Stacked = Callable[[dict[str, Any], Any], Any]
 
 

@@ -21,6 +21,7 @@ from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
 from ratebound.problem.frames import as_dense
+from ratebound.problem.general import Model
 
 if TYPE_CHECKING:
     import torch
@@ -63,6 +64,16 @@ class TorchScorer(Scorer):
         with torch.no_grad(), exactly(flat):
             scores: Array = torch.stack([score(module, one, rows) for one in flat]).numpy()
         return scores
+
+    def model(self, parameters: Array, scores: Array) -> Model:
+        """The module with these parameters, and its scores as tensors."""
+        module = copy.deepcopy(self.module)
+        state = unflatten(as_tensor(parameters), self.shapes)
+        with import_torch().no_grad():
+            for name, part in (*module.named_parameters(), *module.named_buffers()):
+                if name in state:
+                    part.copy_(state[name])
+        return Model(as_tensor(scores), module.requires_grad_(False))
 
     def width(self, parameters: Array) -> int | None:
         return None if self.layers is None else measured(self.layers)[0]

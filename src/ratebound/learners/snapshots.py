@@ -10,7 +10,7 @@ import numpy as np
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
 from ratebound.game.scorer import Scorer
-from ratebound.game.trace import Trace, Values, scores_on
+from ratebound.game.trace import Trace, Values, models_on, scores_on
 from ratebound.learners._torch_scorer import TorchScorer
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import score_count
@@ -69,10 +69,11 @@ def trace_of(
         scorer, stacked = _of_modules(snapshots, score_count(compiled.decisions))
     else:
         stacked = _of_parameters(snapshots)
-    values = {
-        name: Values(*one.evaluate(scores_on(one, scorer, stacked)), one.scale[1:])
-        for name, one in {"train": compiled, **(watch or {})}.items()
-    }
+    values = {}
+    for name, one in {"train": compiled, **(watch or {})}.items():
+        scores = scores_on(one, scorer, stacked)
+        models = models_on(one, scorer, stacked, scores)
+        values[name] = Values(*one.measure(scores, None, models)[:2], one.scale[1:])
     unknown = np.full((len(stacked), 1 + len(compiled.constraints)), np.nan)
     return Trace(
         classes=TWO if compiled.decisions == 2 else compiled.classes,

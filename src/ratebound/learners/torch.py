@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,7 +19,7 @@ from ratebound.base.checks import check_number, check_whole
 from ratebound.base.drawing import drawing_from, drawing_nothing, seeded_on
 from ratebound.base.extras import import_torch
 from ratebound.base.types import Array
-from ratebound.game.learner import FOLDS, Descending, Rows, Stepping
+from ratebound.game.learner import FOLDS, Added, Differentiating, Rows, Stepping
 from ratebound.game.players import checked_rates
 from ratebound.learners._modules import (
     OnDevice,
@@ -28,6 +28,7 @@ from ratebound.learners._modules import (
     check_kinds,
     check_precision,
     forward_in,
+    holder,
     stacked_forward,
 )
 from ratebound.learners._torch_scorer import TorchScorer, as_tensor, scores_from, unflatten
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 class Network(Stepping):
     """A learner that trains a module of PyTorch, which it makes itself or is given."""
 
+    fit: ClassVar[Any] = Differentiating
     optimizer: Any
     l2: float
     device: str | None
@@ -200,7 +202,7 @@ class Torch(Network):
         return copy.deepcopy(make(features.shape[1], outputs))
 
 
-class TorchFit(Descending):
+class TorchFit(Differentiating):
     """Modules being trained; `scores` for a batch, then `descend` its gradient."""
 
     scorer: TorchScorer
@@ -331,19 +333,44 @@ class TorchFit(Descending):
         """Views of every setting's parameters by name, (K, ...)."""
         return unflatten(self.flat, self.shapes)
 
-    def descend(self, gradient: torch.Tensor) -> None:
+    def modules(self, function: Callable[[int, Any], Any], *, training: bool) -> list[Any]:
+        """Call a function with the module of each setting; it then has that setting's parameters."""
+        torch = import_torch()
+        if training:
+            return self._asked(function)
+        self.module.eval()
+        with torch.no_grad():
+            answers = self._asked(function)
+        self.module.train()
+        return answers
+
+    def _asked(self, function: Callable[[int, Any], Any]) -> list[Any]:
+        if self.settings == 1:
+            return [function(0, self.module)]
+        holding = holder(self.module)
+        call, states = import_torch().func.functional_call, self._state()
+        each = ({f"module.{n}": p[k] for n, p in states.items()} for k in range(self.settings))
+        return [call(holding, own, (partial(function, k),)) for k, own in enumerate(each)]
+
+    def descend(self, gradient: torch.Tensor, added: Added | None = None) -> None:
         """One step against the gradient with respect to the scores last given, of their shape."""
         torch = import_torch()
+        scores, roots = self._scores, [self._scores]
+        slopes: list[Any] = [gradient]
+        del self._scores  # a graph kept alive ties its parameters to the stream it was made on
+        if added is not None:
+            roots.append(added(scores, partial(self.modules, training=True)))
+            slopes.append(None)
         assert self.flat.grad is not None
         self.flat.grad.zero_()
         unsure = self._may_draw and self.gpu is None and not self.checked
         guard = drawing_nothing() if unsure else nullcontext()
         with backward_in(self.spec.precision), guard:
-            self._scores.backward(gradient)  # type: ignore[no-untyped-call]  # torch has no types for it
+            torch.autograd.backward(roots, slopes)
         self.checked = True
+        del scores, roots
         if processes.count() > 1:
             self.flat.grad.copy_(processes.total(self.flat.grad))
-        del self._scores  # a graph kept alive ties its parameters to the stream it was made on
         if self.spec.regularizer is not None:
             with self._drawing():
                 self.spec.regularizer(self.module).backward()

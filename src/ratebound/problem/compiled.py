@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,14 +17,16 @@ from ratebound.kernels.bits import ONES, Bits
 from ratebound.problem._drawing_up import Drawn
 from ratebound.problem._evaluating import evaluated, given_scores, in_cells, per_decision, stacked_scores
 from ratebound.problem.coefficients import CHUNK, Block, Coefficients, SplitCosts, bit
-from ratebound.problem.deciding import is_one_model, lowest_within
+from ratebound.problem.deciding import as_shown, is_one_model, lowest_within
 from ratebound.problem.frames import frame_columns, is_sparse, stacked_rows
+from ratebound.problem.general import Model, models_of, values_of_models, with_values
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.reductions.goal import NonlinearObjective
 from ratebound.problem.sharing import any_shared, of_all, rows_of_all, total_of
 from ratebound.problem.summaries import FeatureScale, digest_of, feature_scale_of
 from ratebound.rates.expressions import FIRST, Constraint
+from ratebound.rates.general import General
 from ratebound.rates.kinds import Classes
 
 DENSE = 2**18  # entries up to which a dense matrix is the cheapest
@@ -139,6 +141,12 @@ class Compiled:
             said[words] += 1
             labels.append(words if said[words] == 1 else f"{words} ({said[words]})")
         return tuple(labels)
+
+    @cached_property
+    def general(self) -> tuple[tuple[int, Constraint], ...]:
+        """The constraints of one's own, each with its row, from 0 on."""
+        every = enumerate(self.constraints)
+        return tuple((row, each) for row, each in every if isinstance(each.left, General))
 
     @property
     def first(self) -> Population:
@@ -431,7 +439,10 @@ class Compiled:
         return self.spread(by_slice).reshape(coefficients.shape[0], -1)
 
     def measure(
-        self, scores: Any, thresholds: Mapping[str, Any] | None = None
+        self,
+        scores: Any,
+        thresholds: Mapping[str, Any] | None = None,
+        models: Sequence[Model] | None = None,
     ) -> tuple[Array, Array, Array | None]:
         """The exact objectives, violations and pieces of several models.
 
@@ -442,6 +453,8 @@ class Compiled:
         thresholds : dict of str to array, default=None
             Thresholds that are learned with the models, by name. By default those of areas are set to
             what their budgets allow.
+        models : sequence of Model, default=None
+            The models as constraints of one's own see them. By default their scores alone.
 
         Returns
         -------
@@ -449,9 +462,16 @@ class Compiled:
             Objectives (K,), violations (K, m), and pieces (K, q) or None where there are none.
         """
         problems = [self] if self.whole is None else [self.whole, *([self] * (self.goal is None))]
+        if self.general and isinstance(scores, Iterator):
+            scores = np.concatenate(list(scores), axis=-1)
         pieces, known = self._given(scores, thresholds)
         rates = evaluated(problems, pieces, known)
         values, of_whole = rates[-1], rates[0][:, 1:]
+        if self.general:  # beside which the objective is a sum
+            if models is None:
+                models = [Model(as_shown(each)) for each in stacked_scores(self, scores)]
+            own = values_of_models(self, models)
+            return values[:, 0], with_values(self, values[:, 1:], own), None
         if self.whole is None:
             return values[:, 0], values[:, 1:], None
         if self.goal is None:  # a linear problem on the way to a goal
@@ -460,7 +480,11 @@ class Compiled:
         return self.goal.value(parts), violations, parts
 
     def expected(
-        self, weights: Array, scores: Any, thresholds: Mapping[str, Any] | None = None
+        self,
+        weights: Array,
+        scores: Any,
+        thresholds: Mapping[str, Any] | None = None,
+        models: Sequence[Model] | None = None,
     ) -> tuple[float, Array]:
         """The exact objective and violations of a mixture, in expectation.
 
@@ -472,17 +496,21 @@ class Compiled:
             Their scores, as `measure` takes them.
         thresholds : dict of str to array, default=None
             As `measure` takes them.
+        models : sequence of Model, default=None
+            As `measure` takes them.
 
         Returns
         -------
         tuple of float and array
             The objective, and the violations (m,).
         """
-        objectives, violations, pieces = self.measure(scores, thresholds)
+        objectives, violations, pieces = self.measure(scores, thresholds, models)
         value = weights @ objectives if self.goal is None else self.goal.value(weights @ pieces)
         return float(value), weights @ violations
 
-    def evaluate(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> tuple[Any, Array]:
+    def evaluate(
+        self, scores: Any, thresholds: Mapping[str, Any] | None = None, *, module: Any = None
+    ) -> tuple[Any, Array]:
         """The exact objective and violations of any scores, where a score >= 0 means yes.
 
         Scores are compared with other thresholds as real numbers, whatever their precision.
@@ -497,6 +525,9 @@ class Compiled:
         thresholds : dict of str to float or array, default=None
             Learnable thresholds by name. By default those of `roc_auc` are set to what their budgets
             allow; others have to be given.
+        module : object, default=None
+            What constraints of one's own see as ``model.module``: of K models a list of K. By default
+            they see the scores alone, as tensors if these are.
 
         Returns
         -------
@@ -507,8 +538,12 @@ class Compiled:
         if isinstance(scores, Iterator):
             return self.measure(scores, thresholds)[:2]
         given = given_scores(self, scores)
-        objectives, violations, _ = self.measure(given, thresholds)
         one = is_one_model(given, self.decisions)
+        models = None
+        if self.general and not isinstance(scores, Mapping):
+            modules = [module] if one else module
+            models = models_of(scores, modules, stacked_scores(self, given).shape)
+        objectives, violations, _ = self.measure(given, thresholds, models)
         return (objectives[0], violations[0]) if one else (objectives, violations)
 
     def _given(

@@ -29,6 +29,7 @@ from ratebound.base.types import Array
 from ratebound.problem._drawing_up import Drawn, Queries, draw_part, draw_up, membership
 from ratebound.problem.coefficients import Block, Coefficients
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.general import check_general
 from ratebound.problem.guessing import with_known_groups
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
@@ -47,6 +48,7 @@ from ratebound.problem.spelling_out import counting, spelled_out
 from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.demands import area_budgets
 from ratebound.rates.expressions import FIRST, Area, Expression, Rate, Ratio
+from ratebound.rates.general import General
 from ratebound.rates.kinds import ANY, YES, Atom, Classes, atoms, class_of, is_cost, place_of
 from ratebound.rates.subsets import EVERYONE, Label, Name, Subset, Value, value_text
 
@@ -122,6 +124,7 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
     problem = counting(spelled_out(problem, populations, first, countable=True), weights)
     if len(classes) > 2:
         _check_said(problem, classes)
+    check_general(problem, populations)
     if not isinstance(problem.objective, Expression):
         return _with_goal(problem, classes, lambda whole: compile_on(whole, populations, first))
     return _entered(problem, populations, classes, first)
@@ -160,10 +163,13 @@ def _entered(
     drawn: dict[str, Drawn] | None = None,
 ) -> Compiled:
     """A problem whose objective is a sum, in words that are spelled out, as arrays."""
+    check_general(problem, populations)
     book = _Book(problem, populations, first, classes, drawn or {})
     book.enter(0, problem.cost, f"the objective {problem.objective}")
     for row, demand in enumerate(problem.demands, start=1):
         book.enter(row, demand.expression, f"the constraint {demand.words}", demand.per_row)
+        if isinstance(demand.words.left, General):
+            book.scale[row] = demand.words.left.scale
     starts = np.cumsum([0] + [len(p) for p in populations.values()])
     cells, membership = book.cells()
     nets = book.net()

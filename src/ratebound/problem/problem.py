@@ -5,6 +5,7 @@ Files hold problems as plain data, with sums term by term, so that their length 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +25,7 @@ from ratebound.rates.expressions import (
     Ratio,
     SingleMetric,
 )
+from ratebound.rates.general import General, general
 from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.guesses import Guessed, as_guessed, whatever_is_missing
 from ratebound.rates.kinds import wanted
@@ -157,6 +159,13 @@ class Problem:
         for promise in self.subject_to:
             if isinstance(promise, Constraint):
                 check_reach(promise)
+        names = Counter(each.name for each in general(self.subject_to))
+        for name, times in names.items():
+            if times > 1:
+                raise ValueError(
+                    f"{name}: {times} constraints of one's own have this name, by which reports and "
+                    "files tell them apart: give each a name= of its own"
+                )
 
     @property
     def aim(self) -> str:
@@ -540,7 +549,7 @@ def constraint_to_plain(constraint: Constraint) -> dict[str, Any]:
 def constraint_from_plain(data: dict[str, Any]) -> Constraint:
     """The promise that `constraint_to_plain` wrote."""
     left, right = _read(data["left"]), _read(data["right"])
-    if data["relation"] not in ("<=", ">="):
+    if data["relation"] not in (("<=",) if isinstance(left, General) else ("<=", ">=")):
         raise ValueError(f"a promise compares by {data['relation']!r}, not by <= or >=")
     if not isinstance(right, Expression) or not isinstance(data["name"], str):
         raise ValueError(f"a promise is not written as ours are: {str(data)[:200]}")
@@ -560,6 +569,9 @@ def _parity(data: dict[str, Any]) -> Parity:
 
 
 def _side(side: Metric) -> str | dict[str, Any]:
+    if isinstance(side, General):  # whose functions no file holds
+        on = {} if side.on is None else {"on": side.on}
+        return {"general": side.name, "scale": side.scale, **on}
     if isinstance(side, Ratio) and side.rate is not None and side.factor != 1.0:
         return {"factor": side.factor, "of": str(side.rate)}
     if isinstance(side, Ratio) and side.rate is None:
@@ -576,6 +588,8 @@ def _read(side: Any) -> Metric:
         if not isinstance(metric, SingleMetric):
             raise ValueError(f"{side[:200]} is no ratio or area")
         return metric
+    if "general" in side:
+        return _general(side)
     if "factor" in side:
         ratio = read_rate(side["of"])
         if not isinstance(ratio, Ratio):
@@ -595,3 +609,11 @@ def _read(side: Any) -> Metric:
         ((one, _),) = rate.terms
         terms.append((one, as_number(coefficient, "a coefficient")))
     return Expression(tuple(terms), as_number(side["constant"], "a constant"))
+
+
+def _general(side: dict[str, Any]) -> General:
+    """A constraint of one's own as a file has it: a name, without functions."""
+    name, on, scale = side["general"], side.get("on"), as_number(side["scale"], "a scale")
+    if not isinstance(name, str) or not isinstance(on, str | None) or scale <= 0:
+        raise ValueError(f"{str(side)[:200]} is no constraint of one's own")
+    return General(name, None, None, on=on, scale=scale)

@@ -10,6 +10,7 @@ from ratebound.rates import named
 from ratebound.rates.alike import equal
 from ratebound.rates.beyond_sums import g_mean, h_mean, kl_divergence, largest, smallest
 from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio
+from ratebound.rates.general import constraint
 from ratebound.rates.grouping import Goal
 from ratebound.rates.guesses import Guessed, guessed
 from ratebound.rates.named import *  # noqa: F403  # every rate
@@ -30,6 +31,7 @@ __all__ = [
     "Ratio",
     "Subset",
     "column",
+    "constraint",
     "equal",
     "g_mean",
     "goal",

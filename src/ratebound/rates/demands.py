@@ -1,7 +1,8 @@
 """What a promise demands of plain rates, as expressions that are to be <= 0.
 
 A ratio is cross-multiplied; an area becomes a mean of recalls at thresholds of its own, and one more
-demand for the false-positive budget of each threshold.
+demand for the false-positive budget of each threshold. A constraint of one's own demands nothing of
+rates.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from itertools import product
 from typing import Literal
 
 from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio
+from ratebound.rates.general import General
 from ratebound.rates.kinds import ANY, atoms, is_count
 from ratebound.rates.subsets import EVERYONE, Label, Subset, holds
 
@@ -38,6 +40,8 @@ def demands(constraint: Constraint, promise: int = 0) -> list[Demand]:
     metric, bound = constraint.left, constraint.right
     if isinstance(metric, Area):
         return _area_demands(metric, constraint, promise)
+    if isinstance(metric, General):  # whose value is added to the row by whoever has a model
+        return [Demand(constraint, -bound, promise)]
     if isinstance(metric, Ratio):
         difference = metric.numerator - bound.constant * metric.denominator
         per_row = is_even(metric)

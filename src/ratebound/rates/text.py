@@ -231,6 +231,12 @@ class _Reader:
             return cast(Metric, self.guarded(node, getattr(beyond_sums, name), *parts))
         if name in GOALS:
             self.fail(node, "a goal stands alone: it is not compared with anything")
+        if name == "constraint":
+            self.fail(
+                node,
+                "a constraint of one's own is a function, which a text cannot hold: make it in Python, "
+                "rb.constraint(value=..., proxy=..., name=...), and put it beside the texts",
+            )
         if name not in (*KINDS, *CURVES):
             self.fail(
                 node,

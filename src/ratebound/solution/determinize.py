@@ -6,10 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from ratebound.base.layout import aligned
 from ratebound.base.linear_program import kept, worst_violation
 from ratebound.base.types import Array
+from ratebound.game.trace import models_on
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.general import Model
+from ratebound.rates.general import refuse_general
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.solutions import best_by_rank
 from ratebound.solution.status import status_there
@@ -123,10 +128,12 @@ def determinize(
         raise TypeError(f"determinize takes a rb.Mixture and what rb.compile gives, got {given}")
     scale = compiled.scale[1:]
     if method == "best":
-        objectives, violations = compiled.evaluate(*_members(mixture, compiled))
+        objectives, violations, _ = compiled.measure(*_members(mixture, compiled))
         worst = worst_violation(violations, scale)
         model = member(mixture, best_by_rank(objectives, worst))
     elif method == "vote":
+        remedy = "Take a member, method='best'."
+        refuse_general(compiled.constraints, "a vote, which is no one model,", remedy)
         model = _voting(mixture)
     else:
         raise ValueError(f"method must be 'best' or 'vote', got {method!r}")
@@ -181,10 +188,15 @@ def outcomes_as_they_fall(
         yield Outcome(*compiled.expected(mixture.weights, pieces))
 
 
-def _members(mixture: Mixture, compiled: Compiled) -> tuple[Iterator[Array], dict[str, Array]]:
-    """Scores of the members, and the thresholds they have learned."""
+def _members(
+    mixture: Mixture, compiled: Compiled
+) -> tuple[Iterator[Array] | Array, dict[str, Array], list[Model] | None]:
+    """Scores of the members, the thresholds they have learned, and the models behind them."""
     learned = {n: values for n, values in mixture.thresholds.items() if n not in compiled.budgets}
-    return _pieces(mixture, compiled), learned
+    if not compiled.general:
+        return _pieces(mixture, compiled), learned, None
+    scores = np.concatenate(list(_pieces(mixture, compiled)), axis=-1)
+    return scores, learned, models_on(compiled, mixture.scorer, mixture.parameters, scores)
 
 
 def _pieces(mixture: Mixture, compiled: Compiled) -> Iterator[Array]:

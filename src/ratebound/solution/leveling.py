@@ -26,6 +26,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.demands import form_of
 from ratebound.rates.expressions import Ratio
+from ratebound.rates.general import refuse_general
 from ratebound.solution.thresholds import ranked_on
 
 GRID = 16  # steps of the first grid
@@ -75,6 +76,8 @@ def at_levels(
       precision(sex == "M") <= 1.0
       precision(sex == "F") >= 1.0
     """
+    remedy = "Give the problem without it, and add it to the problem that comes back."
+    refuse_general(problem.subject_to, "the search for a level", remedy)
     levels: dict[Ratio, float | None] = dict.fromkeys(problem.leveled)
 
     def tried(ratio: Ratio, level: float) -> Tried:

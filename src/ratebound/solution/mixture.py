@@ -55,7 +55,9 @@ class Members:
 class Mixture:
     """Models, each used with some probability, ready to decide; one model is a mixture of one.
 
-    Solutions of a trace (`rb.shrink` and the others) and `rb.thresholds` make one. The main parts of its
+    Solutions of a trace (`rb.shrink` and the others) and `rb.thresholds` make one. Models of a training
+    loop of one's own become one by ``rb.shrink(rb.trace_of(compiled, models))``, or with weights of
+    one's own by ``rb.average(rb.trace_of(compiled, models), weighting=weights)``. The main parts of its
     `record` can be read off the mixture itself.
 
     Parameters

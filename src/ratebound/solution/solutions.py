@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -89,16 +89,20 @@ def best_iterate(trace: Trace, *, ranking: Literal["clipped", "literal"] = "clip
     return mixture(trace, np.arange(len(trace)) == best)
 
 
-def average(trace: Trace, *, weighting: Literal["theorem", "uniform"] = "theorem") -> Mixture:
+def average(
+    trace: Trace, *, weighting: Literal["theorem", "uniform"] | Sequence[float] | Array = "theorem"
+) -> Mixture:
     """All iterates mixed: the T-stochastic solution, of which the theorems speak.
 
     Parameters
     ----------
     trace : Trace
         Of one setting, with all its iterates: ``keep=rb.Keep()``.
-    weighting : {"theorem", "uniform"}, default="theorem"
+    weighting : {"theorem", "uniform"} or array of shape (N,), default="theorem"
         Theorem 2 weighs the iterates of a swap-regret game by the objective's multiplier; "uniform" is
-        what the paper's tables show. For the other games both are uniform.
+        what the paper's tables show. For the other games both are uniform. Weights of one's own, such as
+        `ratebound.solution.shrink_weights` gives, mix snapshots of a loop of one's own:
+        ``rb.average(rb.trace_of(compiled, snapshots), weighting=weights)``.
 
     Returns
     -------
@@ -119,8 +123,10 @@ def average(trace: Trace, *, weighting: Literal["theorem", "uniform"] = "theorem
     trace = trace.iterates
     if trace.frontier:
         raise ValueError("this trace keeps the frontier alone, and average needs all: keep=rb.Keep()")
+    if not isinstance(weighting, str):
+        return mixture(trace, _own_weights(weighting, len(trace)))
     if weighting not in ("theorem", "uniform"):
-        raise ValueError(f"weighting must be 'theorem' or 'uniform', got {weighting!r}")
+        raise ValueError(f"weighting must be 'theorem', 'uniform' or weights, got {weighting!r}")
     by_theorem = weighting == "theorem" and trace.averaging == "by objective"
     if trace.answered is not None:  # of an oracle's fits, those that were answers
         weights = trace.answered[:, int(by_theorem)]
@@ -129,6 +135,16 @@ def average(trace: Trace, *, weighting: Literal["theorem", "uniform"] = "theorem
     if not weights.any():  # an objective that was never weighed at all
         weights = np.ones(len(trace))
     return mixture(trace, weights / weights.sum())
+
+
+def _own_weights(given: Sequence[float] | Array, count: int) -> Array:
+    """Weights of one's own, as probabilities."""
+    weights = np.asarray(given, dtype=float)
+    if weights.shape != (count,):
+        raise ValueError(f"weighting: {count} iterates take as many weights, got shape {weights.shape}")
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise ValueError("weighting: weights are not negative, and not all of them are 0")
+    return weights / weights.sum()
 
 
 def shrink(trace: Trace) -> Mixture:

@@ -31,6 +31,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_not_shared
 from ratebound.problem.summaries import feature_scale_of
 from ratebound.rates.expressions import FIRST, Area
+from ratebound.rates.general import refuse_general
 from ratebound.rates.subsets import Value, in_order
 from ratebound.solution.deciders import Draw, GroupThresholds
 from ratebound.solution.given_scores import GivenScores, stacked_scores
@@ -116,6 +117,8 @@ def thresholds(
     array([ True, False])
     """
     check_not_shared("thresholds", {FIRST: train, **others})
+    remedy = "Train for it, with rb.play and rb.Torch."
+    refuse_general(problem.subject_to, "a search for thresholds", remedy)
     if problem.leveled:
         from ratebound.solution.leveling import at_levels
 

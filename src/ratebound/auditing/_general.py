@@ -1,0 +1,82 @@
+"""Constraints of one's own in an audit: their value on the rows audited, by the same function.
+
+A mixture's value is the expectation over its models, as training counts it. A function of one's own has
+no known distribution, so there is no interval, and nothing is said about new rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ratebound.auditing.judged import decider_of, kind_of
+from ratebound.auditing.report import Promise
+from ratebound.base.linear_program import kept
+from ratebound.base.types import Array
+from ratebound.problem.deciding import as_shown
+from ratebound.problem.general import Model, ModelRows, called, needs_function, number
+from ratebound.problem.population import Population
+from ratebound.rates.expressions import Constraint
+from ratebound.rates.general import General
+from ratebound.solution.mixture import Mixture
+
+NO_INTERVAL = "it is a function of one's own, so that nothing is known about new rows"
+
+
+def measured_general(constraint: Constraint, model: Any, populations: dict[str, Population]) -> Promise:
+    """A constraint of one's own, measured on the rows of its population."""
+    metric = constraint.left
+    assert isinstance(metric, General)
+    model, rows = getattr(model, "solution_", model), populations.get(metric.population)
+    why = "" if metric.value is not None else needs_function(metric)
+    if rows is None:
+        raise ValueError(
+            f"{constraint}: population {metric.population!r} is not given: pass it as a keyword, "
+            f"{metric.population}=..., beside the rows audited"
+        )
+    if rows.stored:
+        why = why or f"{constraint}: its rows are on disk: audit population.in_memory()"
+    if len(getattr(model, "weights", ())) > 1 and decider_of(model).draw is None:
+        why = why or f"{constraint}: models that vote are not one model: audit a member of theirs"
+    said = str(constraint), constraint.name, constraint.relation
+    if why:
+        return Promise(*said, unit="own", why=why)
+    value = 0.0
+    for weight, each in _models(model, rows, constraint):
+        answer = called(constraint, "value", each, ModelRows(rows, None, each.scores))
+        value += weight * number(constraint, "value", answer, each.scores)
+    bound = constraint.right.constant
+    return Promise(
+        *said,
+        value=value,
+        bound=bound,
+        slack=bound - value,
+        violation=value - bound,
+        kept=bool(kept(value - bound, metric.scale)),
+        verdict="may not hold",
+        rows=len(rows),
+        unit="own",
+        why=NO_INTERVAL,
+    )
+
+
+def _models(model: Any, rows: Population, constraint: Constraint) -> list[tuple[float, Model]]:
+    """The models that may decide, each with how likely that is."""
+    if isinstance(model, Mixture):
+        scores = model.scorer.scores(model.parameters, model.features(rows.X))
+        each = zip(model.parameters, as_shown(scores), strict=True)
+        models = (model.scorer.model(*own) for own in each)
+        return [(float(w), one) for w, one in zip(model.model_weights, models, strict=True) if w > 0]
+    return [(1.0, Model(_scores(model, rows, constraint), model))]
+
+
+def _scores(model: Any, rows: Population, constraint: Constraint) -> Array:
+    """The scores of a classifier from elsewhere, which it has to give."""
+    if not callable(getattr(model, "decision_function", None)):
+        raise ValueError(
+            f"{constraint}: its function is given scores, and {kind_of(model)} has no "
+            "decision_function: audit a rb.Mixture, or leave this constraint out"
+        )
+    scores = np.asarray(model.decision_function(rows.X), dtype=float)
+    return scores if scores.ndim == 1 else scores.T

@@ -1,0 +1,183 @@
+"""Constraints of one's own: a number that a function of the model gives, which is to stay below a bound.
+
+The paper's game is about any g(θ) <= 0 with any g̃(θ) that the model descends in its place; rates are the
+main case. A `General` is the left side of such a constraint. It is a name and two functions, so that it
+stands beside rates in one problem, and is printed, audited and written to files by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ratebound.base.checks import check_number
+from ratebound.rates.expressions import FIRST, Constraint, Expression, Rate, SingleMetric
+
+Function = Callable[[Any, Any], Any]  # of a model and rows, to a number
+
+
+@dataclass(frozen=True, repr=False)
+class General(SingleMetric):
+    """A number that functions of the model give; `constraint` bounds one from above.
+
+    Two are equal if they have the same name: a problem holds each name once, and files no functions.
+
+    Parameters
+    ----------
+    name : str
+        What it is called, in reports and files.
+    value : callable or None
+        From the model and rows to a number, which λ sees; None if it was read from a file.
+    proxy : callable or None
+        The same for what the model descends; None if it was read from a file.
+    on : str, default=None
+        The population whose rows the functions get. By default the first.
+    exact : bool, default=False
+        Whether λ sees its value on all rows in every round. By default on the batch.
+    scale : float, default=1.0
+        The unit in which it is compared with other constraints.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> def largest(model, rows):
+    ...     return abs(model.scores).max()
+    >>> small = rb.constraint(largest, name="largest score", at_most=4)
+    >>> small.left, small
+    (largest score, largest score <= 4.0)
+    """
+
+    name: str
+    value: Function | None = field(compare=False)
+    proxy: Function | None = field(compare=False)
+    on: str | None = field(default=None, compare=False)
+    exact: bool = field(default=False, compare=False)
+    scale: float = field(default=1.0, compare=False)
+
+    rate = None  # in whose words it would print
+
+    @property
+    def population(self) -> str:
+        """The population whose rows the functions get, by name."""
+        return self.on or FIRST
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """None: it is no rate."""
+        return ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def constraint(
+    value: Function,
+    proxy: Function | None = None,
+    *,
+    name: str,
+    at_most: float = 0.0,
+    on: str | None = None,
+    exact: bool = False,
+    scale: float = 1.0,
+) -> Constraint:
+    """A constraint of one's own, g(θ) <= 0, that is not about a rate.
+
+    It stands beside rates in a `Problem`. `play` trains for it with PyTorch modules (`Torch`, `MLP`,
+    `Lattice`), and `Game` in a training loop of one's own. ``docs/own_constraints.md`` has more.
+
+    Both functions take ``(model, rows)`` and give one number. The model has the `scores` of these rows,
+    (n,), or (D, n) for D > 2 classes, and `module`: the PyTorch module, or whatever was given as
+    ``module=`` in a loop of one's own. The rows have `X`, `y` (1 for yes and 0 for no, or the place of
+    the label among D > 2 classes), `columns["name"]` and `weights`. If the scores are tensors, so are
+    all numbers of the rows.
+
+    Parameters
+    ----------
+    value : callable
+        What the λ-player sees, and what is kept, audited and reported. It need not be differentiable.
+    proxy : callable, default=None
+        What the model descends in its place: a scalar with a gradient, best one that is never below
+        `value`. By default `value` itself, which then needs a gradient.
+    name : str
+        What reports and files call it; each name may occur once in a problem.
+    at_most : float, default=0.0
+        The bound: `value` is to stay at or below it.
+    on : str, default=None
+        The population whose rows the functions get. By default the first, that which is trained on.
+    exact : bool, default=False
+        Whether the λ-player sees the value on all rows in every round, which takes a pass over them. By
+        default it sees that on the round's batch, which some functions, such as a calibration gap,
+        overstate. What is kept and reported is always exact.
+    scale : float, default=1.0
+        The unit in which it is compared with other constraints, about how far it may plausibly be off.
+        Rates are off by less than 1. A norm of 50 needs a larger unit, or it outweighs them.
+
+    Returns
+    -------
+    Constraint
+        For ``Problem(..., subject_to=[...])``.
+
+    Raises
+    ------
+    TypeError
+        If `value` or `proxy` is not a function, or `name` not a text.
+
+    See Also
+    --------
+    rate : A rate of one's own, which every model, audit and certificate can handle.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> def l1(model, rows):
+    ...     return model.module.weight.abs().sum()
+    >>> budget = rb.constraint(value=l1, name="L1 norm", at_most=2.0)
+    >>> print(rb.Problem("error_rate()", ["recall() >= 0.9", budget]))
+    minimize error_rate()
+    subject to
+      recall() >= 0.9
+      L1 norm <= 2.0
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise TypeError(f"constraint takes a name, as in name='L1 budget', got {name!r}")
+    for called, function in {"value": value, "proxy": value if proxy is None else proxy}.items():
+        if not callable(function):
+            raise TypeError(
+                f"{name}: {called}= takes a function of (model, rows) that gives a number, got "
+                f"{function!r}"
+            )
+    if on is not None and not isinstance(on, str):
+        raise TypeError(f"{name}: on= takes the name of a population, got {on!r}")
+    check_number(f"{name}: scale, a unit,", scale, above=0)
+    check_number(f"{name}: at_most, the bound,", at_most)
+    bound = Expression((), float(at_most))
+    descended = value if proxy is None else proxy
+    metric = General(name.strip(), value, descended, on, bool(exact), float(scale))
+    return Constraint(metric, "<=", bound)
+
+
+def general(constraints: Iterable[Any]) -> list[General]:
+    """What constraints of one's own there are among promises of any kind."""
+    return [
+        each.left
+        for each in constraints
+        if isinstance(each, Constraint) and isinstance(each.left, General)
+    ]
+
+
+def refuse_general(constraints: Iterable[Any], who: str, remedy: str) -> None:
+    """Raise if some constraint is one's own, in places that know rates alone.
+
+    >>> own = constraint(lambda model, rows: 0.0, name="gap")
+    >>> refuse_general([own], "a certificate", "Audit it instead.")
+    Traceback (most recent call last):
+    ValueError: gap <= 0.0: a certificate knows rates alone, and this is a constraint of one's own \
+(rb.constraint). Audit it instead.
+    """
+    for each in constraints:
+        if isinstance(each, Constraint) and isinstance(each.left, General):
+            raise ValueError(
+                f"{each}: {who} knows rates alone, and this is a constraint of one's own "
+                f"(rb.constraint). {remedy}"
+            )
