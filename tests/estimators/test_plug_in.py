@@ -75,7 +75,7 @@ def test_it_is_no_worse_than_the_plain_model_where_that_keeps_the_promises(seed)
 
 
 def test_one_rule_decides_and_says_how_sure_it_is():
-    model = fitted()
+    model = fitted(n=4000)
     assert len(model.solution_) == 1
     assert model.solution_.drawn == model.solution_.drawn_yeses == 0.0
     assert model.status_.feasible
@@ -378,3 +378,10 @@ def test_networks_train_for_as_long_as_they_are_told():
     asked = {"model": Counted((4,)), "method": "plug-in", "training": rb.Training(epochs=3)}
     assert len(fitted(n=300, **asked).solution_) == 1
     assert len(passes) == 3 * 5  # of which each sees all rows, without each fold
+
+
+def test_a_rate_that_no_row_moves_is_not_claimed_to_be_certain():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    model = rb.RateConstrainedClassifier("recall() >= 1", method="plug-in", random_state=0)
+    model.fit(X, X[:, 0] > 0)
+    assert model.status_.confidence < 0.9

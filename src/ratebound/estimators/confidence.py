@@ -39,13 +39,26 @@ WIDER = (1.0, 1.25, 1.5, 1.75, 2.0)  # of the margins by which a certificate has
 def deviations(influence: Array, random: np.random.Generator) -> Array:
     """Draws (B, N, m) of how far N rules may be off in m promises, together, in standard errors.
 
-    `influence` (N, m, rows) has the length 1 along rows, each of which gets a normal number.
+    `influence` (N, m, columns) has the length 1, as by `standardized`. Each column gets a normal number.
     """
     flat = influence.reshape(-1, influence.shape[-1])
     values, vectors = np.linalg.eigh((flat @ flat.T).astype(float))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     drawn = random.standard_normal((DRAWS, len(root))) @ root.T
     return np.asarray(drawn.reshape(DRAWS, *influence.shape[:2]))
+
+
+def standardized(moved: Array, variances: Array, chosen: Array) -> Array:
+    """How far the `chosen` rows move each promise, in standard errors (m, rows + m).
+
+    Variances (m,) count imagined rows too. What these add is in the last m columns, one a promise: a
+    recall of 1 that no row here moves may still be less than 1 on new rows.
+    """
+    own = moved[:, chosen] - moved[:, chosen].mean(axis=1, keepdims=True)
+    length = np.linalg.norm(own, axis=1)
+    told = np.where(length > 0, ((moved**2).sum(axis=1) / variances).clip(0.0, 1.0), 0.0)
+    rows = own * (np.sqrt(told) / np.maximum(length, SMALLEST))[:, None]
+    return np.hstack([rows, np.diag(np.sqrt(1.0 - told))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,11 +129,9 @@ class Curve:
         rows = rules.outside.shape[1] if rules.together is None else int(rules.together.max()) + 1
         chosen = np.arange(rows) if rows <= ROWS else np.sort(random.choice(rows, ROWS, replace=False))
         near = self._chosen_among(max(1, min(MOST // (len(chosen) * m), TOGETHER // m)))
-        influence = np.empty((len(near), m, len(chosen)), dtype=np.float32)
+        influence = np.empty((len(near), m, len(chosen) + m), dtype=np.float32)
         for place, weights in enumerate(near):
-            moved, _ = rules.moves.of(rules.decided(weights))
-            own = moved[:, chosen] - moved[:, chosen].mean(axis=1, keepdims=True)
-            influence[place] = own / np.maximum(np.linalg.norm(own, axis=1, keepdims=True), SMALLEST)
+            influence[place] = standardized(*rules.moves.of(rules.decided(weights)), chosen)
         return deviations(influence, random).max(axis=1)
 
     def _chosen_among(self, most: int) -> list[Array]:

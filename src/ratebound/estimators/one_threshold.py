@@ -25,7 +25,7 @@ import numpy as np
 from ratebound.auditing.influence import RowMoves
 from ratebound.base.linear_program import TOLERANCE, LeastViolation, kept, worst_violation
 from ratebound.base.types import Array
-from ratebound.estimators.confidence import ROWS, WIDER, WORTH, deviations
+from ratebound.estimators.confidence import ROWS, WIDER, WORTH, deviations, standardized
 from ratebound.estimators.margins import POWER, about, gained
 from ratebound.estimators.plugging_in import NEAR
 from ratebound.estimators.rules import moves_on
@@ -127,14 +127,13 @@ class EveryThreshold:
         random = np.random.default_rng(0)
         rows = len(self.scores) if self.together is None else int(self.together.max()) + 1
         chosen = np.arange(rows) if rows <= ROWS else np.sort(random.choice(rows, ROWS, replace=False))
-        influence = np.empty((len(places), m, len(chosen)), dtype=np.float32)
+        influence = np.empty((len(places), m, len(chosen) + m), dtype=np.float32)
         errors = np.empty((len(places), m))
         ratios = self._ratios
         for number, place in enumerate(places):
             decided = (self.scores >= self.at[place]).astype(np.intp)
             moved, variances = moves.of(decided)
-            own = moved[:, chosen] - moved[:, chosen].mean(axis=1, keepdims=True)
-            influence[number] = own / np.maximum(np.linalg.norm(own, axis=1, keepdims=True), SMALLEST)
+            influence[number] = standardized(moved, variances, chosen)
             at_bound = np.where(ratios, variances_at_bound(moves, decided), 0.0)
             errors[number] = np.sqrt(np.maximum(variances, at_bound))
         drawn = deviations(influence, random)
@@ -142,8 +141,7 @@ class EveryThreshold:
         each = np.empty_like(self.violations)
         for j in range(m):
             if self.one_sided[j]:
-                still = not influence[crossed[j], j].any()  # as of a recall of 1, which rows do not move
-                largest[:, j] = random.standard_normal(len(drawn)) if still else drawn[:, crossed[j], j]
+                largest[:, j] = drawn[:, crossed[j], j]
                 each[:, j] = errors[crossed[j], j]
             else:
                 each[:, j] = np.interp(self.way, self.way[places], errors[:, j])
