@@ -38,26 +38,31 @@ from ratebound.estimators.finishing import (
 from ratebound.estimators.given import (
     asked_for,
     check_on_disk,
+    check_referrals,
     check_spoken_of,
     check_whole_population,
     encoded,
     encoding_for,
+    expert_columns,
     given_rows,
     other_populations,
+    unseen,
 )
-from ratebound.estimators.plugging_in import cannot, errors_only, solved_rules
+from ratebound.estimators.plugging_in import cannot, errors_only, learned_rules, solved_rules
 from ratebound.estimators.policy import Policy, as_policy
 from ratebound.estimators.proposals import OUT_OF_FOLD
-from ratebound.estimators.rules import rules_for
 from ratebound.estimators.sampling import some_in_memory
 from ratebound.estimators.search import Search, SearchResult, search
 from ratebound.game.learner import Learner
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile, parted
 from ratebound.problem.frames import columns_by_name, unmasked
+from ratebound.problem.labels import class_array, label_values
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
+from ratebound.rates.kinds import label_classes, referral_of
+from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.leveling import at_levels
@@ -128,6 +133,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     positive_label : label, default=None
         Of two labels the one that means yes; by default the last in sorted order, as in scikit-learn.
         With more classes rates say which they speak of: ``recall(of="cat")``.
+    refer : str, default=None
+        What the decision is called that refers a row to a person, such as "ask a person". Then there is
+        one decision more than labels: `referred` rates count it, rates of ``rb.decided`` leave it out,
+        and it is neither right nor wrong: promise few referrals, or give them a price in the objective.
+        By default every row is decided. ``docs/refer.md`` has what each rate means then.
     confidence : float or None, default=0.9
         The probability with which all constraints should hold together on new rows of the same kind:
         that is what most people mean by keeping a promise. Each row is judged by models that did not see
@@ -179,6 +189,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         What the rows set aside by `certify` show; there only with `certify`.
     classes_ : array of shape (n_classes,)
         The labels in sorted order.
+    decisions_ : array of shape (n_decisions,)
+        What may be decided: the labels, and after them a referral with `refer`.
     n_features_in_ : int
         The number of columns of `X`.
     feature_names_in_ : array of str
@@ -233,6 +245,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         features: Features | Sequence[str] | None = None,
         known: str | Sequence[str] | None = None,
         positive_label: Any = None,
+        refer: str | None = None,
         confidence: float | None = 0.9,
         method: str = "auto",
         certify: float | None = None,
@@ -248,6 +261,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.features = features
         self.known = known
         self.positive_label = positive_label
+        self.refer = refer
         self.confidence = confidence
         self.method = method
         self.certify = certify
@@ -317,6 +331,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         people = {FIRST: first, **other_populations(others, classes, problem)}
         check_on_disk(self.model, learners[-1], people)
         fitting, aside = self._set_aside(problem, people, seed, by)
+        check_referrals(fitting)
         asked = Search(
             compiled=fitting,
             learner=learners[-1],
@@ -370,6 +385,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         pool = result.pool(margins)
         self.solution_ = as_policy(solution.recorded(pool=pool))
         self.status_, self.trace_ = self.solution_.status, result.trace
+        self.decisions_ = self.solution_.decisions_
         self.constraints_ = compiled.constraints
         judged = self.solution_.violations
         self.violations_, self.prices_ = (
@@ -430,7 +446,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         problem = asked_for(self.objective, constraints)
         try:
             compiled = compile(problem, **asked.compiled.populations)
-            other = rules_for(compiled, rules)
+            check_referrals(compiled)
+            other = learned_rules(compiled, rules)
         except ValueError as error:
             raise ValueError(f"{error}: fit it anew for these promises") from None
         own = replace(asked, compiled=compiled, certify=None, clock=TimeLimit(None))
@@ -499,7 +516,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[Search, Encoding]:
         """The search for this learner, whose rows are encoded as it takes them, or as another does."""
         fitting, known = asked.compiled, asked.known
-        encoding = encoding_for(fitting.first, seen_by or learner, self.features)
+        features = unseen(self.features, expert_columns(fitting.problem), fitting.first.X)
+        encoding = encoding_for(fitting.first, seen_by or learner, features)
         spoken_of = (*fitting.problem.columns, *(known or ()))
         compiled = fitting.seen_as(encoded(fitting.populations, encoding, spoken_of))
         if known is not None and compiled.all_in_memory:
@@ -541,6 +559,12 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         if not problem.leveled:
             return problem
+        if referral_of(people[FIRST].classes or ()) is not None:
+            compared = next(p for p in problem.subject_to if isinstance(p, Parity))
+            raise ValueError(
+                f"{compared}: if rows may be referred, a ratio is compared with a number, as in "
+                f"{compared.left} {compared.relation} 0.1"
+            )
         people = {name: some_in_memory(each) for name, each in people.items()}
         first, known = people[FIRST], self.known
         plain = clone(self).set_params(
@@ -629,8 +653,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        array of shape (n, n_classes)
-            A column for each of `classes_`.
+        array of shape (n, n_decisions)
+            A column for each of `decisions_`.
         """
         rows = self._rows(X)
         return self.solution_.decision_proba(rows, columns=columns)
@@ -668,12 +692,16 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         float
-            The share of right decisions, whatever the objective was.
+            The share of right decisions, whatever the objective was. A row that is referred is not
+            decided, so it does not count as right; ``accuracy(decided)`` in an audit leaves it out.
         """
         if isinstance(X, Population):
             check_whole_population(X, y=y, sample_weight=sample_weight)
-            labels = np.asarray(X.classes)[np.asarray(X.y).astype(np.intp)]
+            labels = class_array(X.classes or ())[np.asarray(X.y).astype(np.intp)]
             return float(np.average(self.predict(X) == labels, weights=X.weights))
+        if self.refer is not None:  # of which scikit-learn knows nothing
+            right = self.predict(X) == label_values(y)
+            return float(np.average(right, weights=sample_weight))
         return float(super().score(X, y, sample_weight))
 
     def audit(
@@ -788,15 +816,18 @@ def fitted(
     """
     problem, people, classes = problem or compiled.problem, compiled.first, compiled.classes
     assert people.y is not None
-    if len(classes) == 2:
-        options["positive_label"] = classes[1]
+    labels_alone, referral = label_classes(classes), referral_of(classes)
+    if len(labels_alone) == 2:
+        options["positive_label"] = labels_alone[1]
+    if referral is not None:
+        options["refer"] = str(referral)
     model = RateConstrainedClassifier(objective=problem, **options)
     spoken_of = {rate.on for rate in problem.rates}
     others = {name: each for name, each in compiled.others.items() if name in spoken_of}
     if people.stored:
         model.fit(people, groups=groups, **others)
     else:
-        labels = np.asarray(classes)[people.y.astype(np.intp)]
+        labels = np.asarray(labels_alone)[people.y.astype(np.intp)]
         columns, weights = people.columns or None, people.weights
         model.fit(people.X, labels, columns=columns, sample_weight=weights, groups=groups, **others)
     return model

@@ -32,7 +32,7 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.problem.reductions import curves, ratios
+from ratebound.problem.reductions import curves, mixed, ratios
 from ratebound.problem.reductions.goal import (
     Linearization,
     NonlinearObjective,
@@ -46,7 +46,17 @@ from ratebound.problem.spelling_out import counting, spelled_out
 from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.demands import area_budgets
 from ratebound.rates.expressions import FIRST, Area, Expression, Rate, Ratio
-from ratebound.rates.kinds import ANY, YES, Atom, Classes, atoms, class_of, is_cost, place_of
+from ratebound.rates.kinds import (
+    ANY,
+    YES,
+    Atom,
+    Classes,
+    atoms,
+    class_of,
+    is_cost,
+    place_of,
+    referral_of,
+)
 from ratebound.rates.subsets import EVERYONE, Label, Name, Subset, Value, value_text
 
 Key = tuple[float | str, Name | None]  # a threshold, and a column of amounts
@@ -189,6 +199,11 @@ def _check_said(problem: Problem, classes: Classes) -> None:
     """Raise where an area or a ratio does not fit several classes, in the words that were said."""
     for promise in problem.constraints:
         if isinstance(promise.left, Area):
+            if referral_of(classes) is not None:
+                raise ValueError(
+                    f"{promise}: an area is that of one score, and where rows may be referred a row has "
+                    "several: bound rates, as in recall() >= 0.8"
+                )
             raise ValueError(
                 f"{promise}: an area is that of two classes, and there are {len(classes)}: bound "
                 f"rates of a class, as in recall(of={value_text(classes[-1])}) >= 0.8"
@@ -211,6 +226,8 @@ def goal_of(problem: Problem, classes: tuple[Value, ...]) -> NonlinearObjective 
     """
     if ratios.accepts(problem):
         return ratios.apply(problem)
+    if mixed.accepts(problem):
+        return mixed.apply(problem)
     return curves.apply(problem, classes) if curves.accepts(problem) else None
 
 

@@ -15,7 +15,7 @@ from ratebound.rates.named import *  # noqa: F403  # every rate
 from ratebound.rates.naming import rate, ratio
 from ratebound.rates.ranges import Range
 from ratebound.rates.stating import goal
-from ratebound.rates.subsets import Subset, column, missing, where
+from ratebound.rates.subsets import Subset, column, decided, missing, where
 from ratebound.rates.text import parse
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Ratio",
     "Subset",
     "column",
+    "decided",
     "equal",
     "g_mean",
     "goal",

@@ -24,6 +24,7 @@ from ratebound.rates.kinds import (
     Counts,
     Kind,
     OneClass,
+    Sides,
     Speaks,
     Unit,
     counted,
@@ -98,7 +99,7 @@ def _checked(rate: Rate, kind: Kind) -> Rate:
         raise TypeError(
             f"{rate.kind}: with label= and predicted= the classes are said, so leave out of="
         )
-    for option, value in (("on", rate.on), ("versus", rate.versus)):
+    for option, value in (("on", rate.on), ("versus", rate.versus), ("expert", rate.expert)):
         if value is not None and not (isinstance(value, str) and value):
             raise TypeError(f"{rate.kind}: {option}= takes a name, got {value!r}")
     if rate.at is not None and not isinstance(rate.at, str):
@@ -142,6 +143,7 @@ def linear(
     same_as: str = "",
     speaks: Speaks = "one class",
     better: Better = "either",
+    decided: Sides | None = None,
     event: tuple[str, str] | None = None,
     example: tuple[str, str] | None = None,
 ) -> RateFunction[Expression]:
@@ -154,7 +156,7 @@ def linear(
     is_share = all(atom.over is not None for atom in atoms)
     unit: Unit = "share" if is_share else "count"
     kind = Kind(name, meaning, unit, LABEL in conditions, versus, counts, same_as=same_as,
-                speaks=speaks, better=better, event=event, example=example)  # fmt: skip
+                speaks=speaks, better=better, decided=decided, event=event, example=example)  # fmt: skip
     if speaks == "two classes":
         kind = replace(kind, own=("label", "predicted"), check_own=_two_classes)
     function: RateFunction[Expression] = define(kind)
@@ -237,7 +239,18 @@ def rate(
         sentence,
         speaks=kinds[0].speaks,
         better=better.pop() if len(better) == 1 else "either",
+        decided=lambda _: (parts, _decided_among(among)),
     )
+
+
+def _decided_among(among: Among) -> Expression:
+    """The number of rows among these that are decided."""
+    kinds = {
+        "rows": ("decisions",),
+        "positive rows": ("true_positives", "false_negatives"),
+        "negative rows": ("true_negatives", "false_positives"),
+    }
+    return Expression(tuple((Rate(kind), 1.0) for kind in kinds[among]))
 
 
 def _check_share(name: str, counts: Counts, among: str) -> None:
