@@ -62,7 +62,6 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import label_classes, referral_of
-from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.leveling import at_levels
@@ -559,19 +558,16 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         if not problem.leveled:
             return problem
-        if referral_of(people[FIRST].classes or ()) is not None:
-            compared = next(p for p in problem.subject_to if isinstance(p, Parity))
-            raise ValueError(
-                f"{compared}: if rows may be referred, a ratio is compared with a number, as in "
-                f"{compared.left} {compared.relation} 0.1"
-            )
         people = {name: some_in_memory(each) for name, each in people.items()}
         first, known = people[FIRST], self.known
         plain = clone(self).set_params(
             constraints=(), objective="error_rate()", known=None, confidence=None, certify=None
         )
+        if referral_of(people[FIRST].classes or ()) is not None:
+            # Its three scores are those of the costs, so that offsets on them are any pair of cutoffs.
+            plain.set_params(objective="error_rate() + 0.2 * referred()", confidence=0.9)
         assert first.y is not None
-        labels = np.asarray(first.classes)[first.y.astype(int)]
+        labels = np.asarray(label_classes(first.classes or ()))[first.y.astype(int)]
         plain.fit(first.X, labels, columns=first.columns or None, sample_weight=first.weights)
         return at_levels(problem, plain.solution_, known=known or (), **people)
 
@@ -836,6 +832,8 @@ def fitted(
 def fitted_plainly(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
     """The same classifier, trained without promises; only for few errors if the goal is not a sum."""
     problem = compiled.problem if compiled.goal is None else Problem("error_rate()")
+    if referral_of(compiled.classes) is not None:  # or every row were referred
+        problem = Problem("error_rate() + referred()")
     return fitted(compiled, problem.promising(()), **options)
 
 

@@ -280,8 +280,8 @@ def check_referrals(compiled: Compiled) -> None:
     free = compiled.goal is None and bool((block_costs(compiled) >= -TOLERANCE).all())
     if free and objective <= least and (violations <= TOLERANCE).all():
         raise ValueError(
-            f"{compiled.problem.aim}: a referral is no error, and nothing is said against it, so every "
-            'row would be referred: promise few, as in "referred() <= 0.15", or give it a price, as in '
+            f"{compiled.problem.aim}: a referral is not an error, and nothing is said against it, so "
+            'every row would be referred: promise few, as in "referred() <= 0.15", or give it a price, as in '
             'objective="error_rate() + 0.2 * referred()"'
         )
 

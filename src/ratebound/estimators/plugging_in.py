@@ -70,9 +70,8 @@ def cannot(compiled: Compiled, asked: Search, learner: Learner) -> str:
         return "rows are on disk, or with other processes"
     if asked.known is not None:
         return f"decisions may use {', '.join(asked.known)}"
-    if asked.certify is not None and any(
-        isinstance(p.left, Ratio) for p in compiled.problem.constraints
-    ):
+    of_ratios = any(isinstance(p.left, Ratio) for p in compiled.problem.constraints)
+    if asked.certify is not None and of_ratios and referral_of(compiled.classes) is None:
         return "a certificate of a ratio asks for its bound to be raised"
     if not asked.takes_any_rule:
         return "the solution is to be made of the iterates of a game"

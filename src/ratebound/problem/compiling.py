@@ -52,6 +52,7 @@ from ratebound.rates.kinds import (
     Atom,
     Classes,
     atoms,
+    check_decided,
     class_of,
     is_cost,
     place_of,
@@ -120,6 +121,7 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
         if not isinstance(population, Population):
             raise TypeError(f"{name} must be a rb.Population, got {type(population).__name__}")
     classes = classes_of(populations, first)
+    check_decided(problem.rates, classes)
     if len(classes) > 2:
         populations = {name: each.among(classes) for name, each in populations.items()}
     weights = {name: _weight(each) for name, each in populations.items()}

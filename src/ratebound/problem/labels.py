@@ -105,7 +105,8 @@ def class_array(classes: Sequence[Any]) -> Array:
     """
     if len({isinstance(each, str) for each in classes}) < 2:
         return np.asarray(classes)
-    return np.array([str(each) if isinstance(each, str) else each for each in classes], dtype=object)
+    plain = [str(each) if isinstance(each, str) else np.asarray(each).item() for each in classes]
+    return np.array(plain, dtype=object)
 
 
 def with_referral(classes: Classes, refer: Any) -> Classes:
@@ -113,14 +114,14 @@ def with_referral(classes: Classes, refer: Any) -> Classes:
 
     >>> with_referral(("no", "yes"), "yes")
     Traceback (most recent call last):
-    ValueError: refer='yes' is one of the labels, 'no', 'yes': give the referral a name of its own, ...
+    ValueError: refer='yes' is one of the labels, 'no', 'yes': give the referral another name. Rows ...
     """
     if not isinstance(refer, str) or not refer.strip():
         raise TypeError(f"refer= takes the name of the decision to refer, a text, got {refer!r}")
     if any(str(each) == refer for each in classes):
         raise ValueError(
-            f"refer={refer!r} is one of the labels, {some(classes)}: give the referral a name of its "
-            "own, as in refer='ask a person'"
+            f"refer={refer!r} is one of the labels, {some(classes)}: give the referral another name. "
+            "Rows that were referred, and have no label yet, are left out"
         )
     return (*classes, Referral(refer))
 

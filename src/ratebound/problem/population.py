@@ -456,7 +456,7 @@ class Population:
         values = self.column(name)
         if lacking := int(is_missing(values).sum()):
             raise ValueError(
-                f"column {name!r} has {lacking:,} missing values, and an existing model decides every "
+                f"column {name!r} has {lacking:,} missing values, and it takes a decision for every "
                 "row: leave those rows out, or fill in what happens to them"
             )
         decided = self.labels.decided(values, f"column {name!r}")

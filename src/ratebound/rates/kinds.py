@@ -7,7 +7,7 @@ and a denominator, sums of linear kinds. An area is `roc_auc`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -192,6 +192,19 @@ def referral_of(classes: Classes) -> Referral | None:
     return last if isinstance(last, Referral) else None
 
 
+NOBODY_REFERRED = (
+    "here no row is referred to anyone: say what that decision is called, as in "
+    'RateConstrainedClassifier(..., refer="ask a person") or rb.Population(..., refer=...)'
+)
+
+
+def check_decided(rates: Iterable[Rate], classes: Classes) -> None:
+    """Raise where a rate is of rows that are decided, and none can be referred."""
+    for rate in rates:
+        if only_decided(rate.subset)[0] and referral_of(classes) is None:
+            raise ValueError(f"{rate}: {NOBODY_REFERRED}")
+
+
 def atoms(rate: Rate, classes: Classes = TWO) -> tuple[Atom, ...]:
     """What a share, a count or a cost counts where these are the classes.
 
@@ -202,10 +215,7 @@ def atoms(rate: Rate, classes: Classes = TWO) -> tuple[Atom, ...]:
     assert kind.counts is not None, f"{rate} is no sum of rows"
     labels, referral = label_classes(classes), referral_of(classes)
     if referral is None and (kind.speaks == "the referral" or rate.expert is not None):
-        raise ValueError(
-            "no row is referred to anyone here: say what that decision is called, as in "
-            'RateConstrainedClassifier(..., refer="ask a person") or rb.Population(..., refer=...)'
-        )
+        raise ValueError(NOBODY_REFERRED)
     if kind.speaks == "the referral":
         return _of_class(rate, labels[-1], referral, classes)
     if kind.speaks == "every class":

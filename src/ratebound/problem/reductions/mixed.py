@@ -4,8 +4,8 @@ N/D + L is not linear, and where several mixtures are locally the best, steps al
 the wrong one. But at a fixed D = d it is N/d + L, which is linear. So there is one number to search over,
 d, and a linear program for each.
 
-The search is exact: while d lies in an interval [a, b], N/D is at least the smaller of N/a and N/b, so a
-program for either, with D kept inside, bounds what any mixture reaches there from below. Intervals whose
+The search is exact: while d lies in an interval [a, b], N/D is at least the smaller of N/a and N/b (N/b,
+where N is never below 0), so a program for either, with D kept inside, bounds what any mixture reaches there from below. Intervals whose
 bound is no better than what is known are dropped, and the others are halved. That D lies inside is asked
 for by a penalty, the largest of three affine functions; if the penalty is too small the bound is lower
 than it need be, and still a bound.
@@ -29,8 +29,8 @@ from ratebound.problem.reductions.ratios import (
 )
 from ratebound.rates.expressions import Expression, MixedSum, Ratio
 
-NEAR = 1e-6  # how near the best counts as the best
-PROGRAMS = 120  # linear programs at most
+NEAR = 1e-5  # how near the best counts as the best
+PROGRAMS = 80  # linear programs at most
 PENALTY = 50.0  # for each unit that D is outside
 STEPS = 20  # along the slope, at first
 
@@ -48,7 +48,9 @@ def apply(problem: Problem) -> RatioAndSum:
     ratio = as_shares(metric.ratio)
     sums = [sign * ratio.numerator, ratio.denominator, sign * metric.rest]
     pieces, rows, constants = gathered(sums)
-    return RatioAndSum(pieces, metric.ratio, rows, constants, 0.0 if sign < 0 else 1.0)
+    above = sums[0]
+    positive = above.constant >= 0 and all(times >= 0 for _, times in above.terms)
+    return RatioAndSum(pieces, metric.ratio, rows, constants, positive, 0.0 if sign < 0 else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,7 @@ class RatioAndSum(NonlinearObjective):
     ratio: Ratio  # in the words of the problem
     rows: Array  # (3, q) of N, D and L
     constants: Array  # (3,)
+    positive: bool  # whether N is never below 0
     worst: float  # what the ratio counts as where D is 0
     lowest: float = 0.0  # the least that D can be, if known
 
@@ -94,7 +97,7 @@ class RatioAndSum(NonlinearObjective):
         )
         low, high = max(low, self.lowest, 1e-3), max(high, 2e-3)
         open_parts = [(-np.inf, low, high)]
-        for _ in range(PROGRAMS // 2):
+        for _ in range(PROGRAMS // (2 if self.positive else 4)):
             least, a, b = heapq.heappop(open_parts)
             if least >= best.value - NEAR:
                 heapq.heappush(open_parts, (least, a, b))
@@ -111,7 +114,7 @@ class RatioAndSum(NonlinearObjective):
     ) -> tuple[float, Solved]:
         """How low the goal can be where D lies between two ends; and the best so far."""
         lowest = np.inf
-        for at in ends:
+        for at in ends[1:] if self.positive else ends:
             plain = self.rows[0] / at + self.rows[2], self.constants[0] / at + self.constants[2]
             low = plain[0] - PENALTY * self.rows[1], plain[1] + PENALTY * (ends[0] - self.constants[1])
             high = plain[0] + PENALTY * self.rows[1], plain[1] + PENALTY * (self.constants[1] - ends[1])
