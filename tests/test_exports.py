@@ -12,7 +12,7 @@ import pytest
 import ratebound as rb
 
 PUBLIC = {
-    "words": """Area Constraint Expression Goal Range Rate Ratio Subset column equal goal missing parse
+    "words": """Area Constraint Expression Goal Range Rate Ratio Subset column decided equal goal missing parse
         rate ratio where""",
     "objectives": "g_mean h_mean kl_divergence largest smallest",
     "rates": " ".join(rb.rates.named.RATES),  # listed once, in their own table

@@ -318,7 +318,10 @@ class Monitor(Documented):
                 raise ValueError(f"it was not written by a rb.Monitor: it names no {FORMAT!r}")
             if data["version"] != VERSION:
                 raise ValueError(f"it has format version {data['version']!r}, and this reads {VERSION}")
-            how = {name: data[name] for name in ("positive", "classes", "refer", "strata", "decided", "wait")}
+            how = {
+                name: data[name]
+                for name in ("positive", "classes", "refer", "strata", "decided", "wait")
+            }
             monitor = cls(from_plain(data["problem"]), data["confidence"], **how)
             monitor._restore(data)
         except (KeyError, IndexError, AttributeError, TypeError, OverflowError, RecursionError) as error:

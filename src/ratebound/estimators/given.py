@@ -281,15 +281,17 @@ def check_referrals(compiled: Compiled) -> None:
     if free and objective <= least and (violations <= TOLERANCE).all():
         raise ValueError(
             f"{compiled.problem.aim}: a referral is not an error, and nothing is said against it, so "
-            'every row would be referred: promise few, as in "referred() <= 0.15", or give it a price, as in '
-            'objective="error_rate() + 0.2 * referred()"'
+            'every row would be referred: promise few, as in "referred() <= 0.15", or give it a price, '
+            'as in objective="error_rate() + 0.2 * referred()"'
         )
 
 
 def block_costs(compiled: Compiled) -> Array:
     """How much more each decision costs than a referral by the objective, in each cell."""
     net = sum(compiled.spread_each(block.net)[0] for block in compiled.blocks)
-    each = np.concatenate([np.zeros((1, compiled.cell_count)), np.reshape(net, (-1, compiled.cell_count))])
+    each = np.concatenate(
+        [np.zeros((1, compiled.cell_count)), np.reshape(net, (-1, compiled.cell_count))]
+    )
     more: Array = each - each[-1]
     return more
 

@@ -119,13 +119,16 @@ def for_goal(compiled: Compiled, known: Rules) -> Rules:
     what the next rules are for.
     """
     goal = compiled.goal
-    assert goal is not None and compiled.whole is not None
+    assert goal is not None
+    assert compiled.whole is not None
     none = np.zeros(len(compiled.constraints))
     weights = start_of(goal, compiled.whole).weights
     pools: list[tuple[Array, Array]] = []
     best, least = None, np.inf
     for _ in range(POINTS):
-        linear = at_point(compiled, Linearization(weights, none, (np.empty((0, len(weights))), none[:0])))
+        linear = at_point(
+            compiled, Linearization(weights, none, (np.empty((0, len(weights))), none[:0]))
+        )
         rules = rules_for(replace(linear, problem=compiled.problem), known)
         rules.by_goal = compiled
         rule = rules.best(none)

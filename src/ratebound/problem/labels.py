@@ -84,7 +84,6 @@ class Labels:
             "Instead of probabilities, pass the decisions"
         )
 
-
     def _decided_or_referred(self, values: Array, what: str, referral: Referral) -> Array:
         """The places of decisions where rows may be referred; the others go by the labels alone."""
         assert self.classes is not None

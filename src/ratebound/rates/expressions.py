@@ -334,12 +334,14 @@ class Ratio(SingleMetric):
         """The ratio and a sum of rates, as an objective."""
         if isinstance(other, Ratio | MixedSum):
             raise TypeError(f"{self} + {other}: an objective adds rates to one ratio, not to two")
-        return MixedSum(self, as_expression(other, "added to a ratio"))
+        if not isinstance(other, Expression) or not other.terms:
+            self._no_arithmetic()
+        return MixedSum(self, other)
 
     __radd__ = __add__  # type: ignore[assignment]  # others refuse anything here too
 
     def __sub__(self, other: Any) -> MixedSum:  # type: ignore[override]  # others refuse anything
-        return self + -as_expression(other, "subtracted from a ratio")
+        return self + (-other if isinstance(other, Expression) else other)
 
     def _compared(self, relation: Bound, other: Any) -> Any:
         """A `Constraint` where `other` is a number, a `Parity` where it is another ratio."""

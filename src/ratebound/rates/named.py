@@ -13,7 +13,7 @@ from ratebound.base.checks import as_number
 from ratebound.rates.costs import OWN, check_costs, priced
 from ratebound.rates.expressions import Area, Expression, Ratio
 from ratebound.rates.kinds import ANY, KINDS, NO, YES, Atom, Kind
-from ratebound.rates.naming import RateFunction, define, linear, quotient
+from ratebound.rates.naming import RateFunction, define, linear, of_decided, quotient
 from ratebound.rates.subsets import Value
 
 
@@ -35,11 +35,15 @@ def _confusion_of_decided(own: Mapping[str, Any]) -> tuple[Expression, Expressio
     return confusion(**own), recall(of=of) + false_negative_rate(of=of)
 
 
+def _cost_of_decided(own: Mapping[str, Any]) -> tuple[Expression, Expression]:
+    return cost(per=1, **own), decisions(per=1)
+
+
 positive_rate = linear(
     "positive_rate",
     lambda s, c: (Atom(YES, s, s),),
     "Share of rows the model says yes to.",
-    decided=lambda _: (predicted_positives(), decisions()),
+    decided=of_decided("predicted_positives", "decisions"),
     event=("ŷ = {c}", ""),
     example=("We invite at most 15 of 100 applicants.", "positive_rate() <= 0.15"),
 )
@@ -48,7 +52,7 @@ coverage = linear(
     lambda s, c: (Atom(YES, s, s),),
     "Share of rows the model says yes to.",
     same_as="positive_rate",
-    decided=lambda _: (predicted_positives(), decisions()),
+    decided=of_decided("predicted_positives", "decisions"),
     event=("ŷ = {c}", ""),
     example=(
         "At least 30 of 100 claims are settled without a person looking at them.",
@@ -59,7 +63,7 @@ negative_rate = linear(
     "negative_rate",
     lambda s, c: (Atom(NO, s, s),),
     "Share of rows the model says no to.",
-    decided=lambda _: (predicted_negatives(), decisions()),
+    decided=of_decided("predicted_negatives", "decisions"),
     event=("ŷ ≠ {c}", ""),
     example=("At least half of all mails pass the filter.", "negative_rate() >= 0.5"),
 )
@@ -68,7 +72,7 @@ recall = linear(
     lambda s, c: (Atom(YES, s & c.label, s & c.label),),
     "Share of positive rows the model says yes to.",
     better="more",
-    decided=lambda _: (true_positives(), true_positives() + false_negatives()),
+    decided=of_decided("true_positives", "true_positives false_negatives"),
     event=("ŷ = {c}", "y = {c}"),
     example=("Of those who have the disease, at least 95 in 100 are found.", "recall() >= 0.95"),
 )
@@ -78,7 +82,7 @@ true_positive_rate = linear(
     "Share of positive rows the model says yes to.",
     same_as="recall",
     better="more",
-    decided=lambda _: (true_positives(), true_positives() + false_negatives()),
+    decided=of_decided("true_positives", "true_positives false_negatives"),
     event=("ŷ = {c}", "y = {c}"),
     example=(
         "Of the women who would repay, at least 80 in 100 get the loan.",
@@ -90,7 +94,7 @@ false_negative_rate = linear(
     lambda s, c: (Atom(NO, s & c.label, s & c.label),),
     "Share of positive rows the model says no to.",
     better="less",
-    decided=lambda _: (false_negatives(), true_positives() + false_negatives()),
+    decided=of_decided("false_negatives", "true_positives false_negatives"),
     event=("ŷ ≠ {c}", "y = {c}"),
     example=(
         "Of those who have the disease, at most 5 in 100 are missed.",
@@ -102,7 +106,7 @@ false_positive_rate = linear(
     lambda s, c: (Atom(YES, s & ~c.label, s & ~c.label),),
     "Share of negative rows the model says yes to.",
     better="less",
-    decided=lambda _: (false_positives(), false_positives() + true_negatives()),
+    decided=of_decided("false_positives", "false_positives true_negatives"),
     event=("ŷ = {c}", "y ≠ {c}"),
     example=(
         "Of those who are healthy, at most 2 in 100 are called back for nothing.",
@@ -114,7 +118,7 @@ true_negative_rate = linear(
     lambda s, c: (Atom(NO, s & ~c.label, s & ~c.label),),
     "Share of negative rows the model says no to.",
     better="more",
-    decided=lambda _: (true_negatives(), false_positives() + true_negatives()),
+    decided=of_decided("true_negatives", "false_positives true_negatives"),
     event=("ŷ ≠ {c}", "y ≠ {c}"),
     example=(
         "Of the honest customers, at least 99 in 100 are left in peace.",
@@ -127,7 +131,7 @@ accuracy = linear(
     "Share of rows the model decides as their label says.",
     speaks="every class",
     better="more",
-    decided=lambda _: (decisions() - errors(), decisions()),
+    decided=of_decided("decisions -errors", "decisions"),
     event=("ŷ = y", ""),
     example=("On every ward, at least 9 of 10 decisions are right.", 'accuracy(ward == "B") >= 0.9'),
 )
@@ -137,7 +141,7 @@ error_rate = linear(
     "Share of rows the model decides against their label.",
     speaks="every class",
     better="less",
-    decided=lambda _: (errors(), decisions()),
+    decided=of_decided("errors", "decisions"),
     event=("ŷ ≠ y", ""),
     example=("For people under 25 at most 2 of 10 decisions are wrong.", "error_rate(age < 25) <= 0.2"),
 )
@@ -266,7 +270,7 @@ cost: RateFunction[Expression] = define(
         own=OWN,
         check_own=check_costs,
         better="less",
-        decided=lambda own: (cost(per=1, **own), decisions(per=1)),
+        decided=_cost_of_decided,
         event=("cost", ""),
         example=(
             "A missed default costs us ten times a refused good customer; per application that is at most 0.5.",

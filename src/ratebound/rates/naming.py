@@ -44,6 +44,11 @@ from ratebound.rates.subsets import (
 
 Said_co = TypeVar("Said_co", covariant=True)
 Among = Literal["rows", "positive rows", "negative rows"]  # what a share is of
+DECIDED_AMONG: dict[Among, str] = {
+    "rows": "decisions",
+    "positive rows": "true_positives false_negatives",
+    "negative rows": "false_positives true_negatives",
+}  # the counts that make up the rows among these that are decided
 
 
 class RateFunction(Protocol[Said_co]):
@@ -133,6 +138,20 @@ def define(kind: Kind, details: str = "") -> Any:
     signature = inspect.Signature([rows, *named, columns.replace(name="columns")])
     function.__signature__ = signature  # type: ignore[attr-defined]  # as help() shows it
     return function
+
+
+def of_decided(above: str, below: str) -> Sides:
+    """The two sides of a share of the rows that are decided, as names of counts; one may be negative.
+
+    >>> of_decided("decisions -errors", "decisions")({})
+    (decisions() - errors(), decisions())
+    """
+
+    def side(names: str) -> Expression:
+        signs = ((name.lstrip("-"), -1.0 if name.startswith("-") else 1.0) for name in names.split())
+        return Expression(tuple((Rate(name), sign) for name, sign in signs))
+
+    return lambda _: (side(above), side(below))
 
 
 def linear(
@@ -239,18 +258,8 @@ def rate(
         sentence,
         speaks=kinds[0].speaks,
         better=better.pop() if len(better) == 1 else "either",
-        decided=lambda _: (parts, _decided_among(among)),
+        decided=lambda own: (parts, of_decided("", DECIDED_AMONG[among])(own)[1]),
     )
-
-
-def _decided_among(among: Among) -> Expression:
-    """The number of rows among these that are decided."""
-    kinds = {
-        "rows": ("decisions",),
-        "positive rows": ("true_positives", "false_negatives"),
-        "negative rows": ("true_negatives", "false_positives"),
-    }
-    return Expression(tuple((Rate(kind), 1.0) for kind in kinds[among]))
 
 
 def _check_share(name: str, counts: Counts, among: str) -> None:

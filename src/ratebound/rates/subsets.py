@@ -175,9 +175,21 @@ class Decision(Subset):
 
 @dataclass(frozen=True, repr=False)
 class Decided(Subset):
-    """Rows that the model decides itself, and does not refer; people say `decided`.
+    """Rows that the model decides itself, and does not refer to a person.
 
-    Which rows these are is up to the model, so a rate of them is a ratio.
+    A condition for rates, beside others: ``rb.error_rate(rb.decided, sex="Female")``, in text
+    ``error_rate(decided and sex == "Female")``. Which rows these are is up to the model, so that such a
+    rate is a ratio: it compares with numbers and with multiples of ratios.
+
+    See Also
+    --------
+    referred : The share of rows that are not decided.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.error_rate(rb.decided, sex="Female") <= 0.1
+    error_rate(decided and sex == "Female") <= 0.1
     """
 
     def __str__(self) -> str:

@@ -123,7 +123,7 @@ def _label_probability(graph: GraphBuilder, mixture: Mixture, models: str) -> st
     mean = graph("ReduceSum", parts, np.array([1]), keepdims=0)
     odds = graph("Mul", mean, np.array(mixture.calibration.slope))
     odds = graph("Add", odds, np.array(mixture.calibration.intercept))
-    if len(label_classes(mixture.classes)) > 2:  # in double precision, since odds of many classes may be far apart
+    if len(label_classes(mixture.classes)) > 2:  # in double precision: odds may be far apart
         return graph("Softmax", odds, axis=1)
     return _flat(graph, graph("Sigmoid", graph.cast(odds, "float32")))
 

@@ -1,14 +1,14 @@
 """A ratio plus a sum of rates, as in ``error_rate(decided) + 0.2 * referred()``.
 
 N/D + L is not linear, and where several mixtures are locally the best, steps along its slope may end in
-the wrong one. But at a fixed D = d it is N/d + L, which is linear. So there is one number to search over,
-d, and a linear program for each.
+the wrong one. But at a fixed D = d it is N/d + L, which is linear. So d alone is searched for, with a
+linear program for each.
 
-The search is exact: while d lies in an interval [a, b], N/D is at least the smaller of N/a and N/b (N/b,
-where N is never below 0), so a program for either, with D kept inside, bounds what any mixture reaches there from below. Intervals whose
-bound is no better than what is known are dropped, and the others are halved. That D lies inside is asked
-for by a penalty, the largest of three affine functions; if the penalty is too small the bound is lower
-than it need be, and still a bound.
+The search is exact. While D lies in an interval [a, b], N/D is at least the smaller of N/a and N/b (N/b
+where N is never below 0). So a program for either, with D kept inside, bounds what any mixture reaches
+there from below. Intervals whose bound is no better than what is known are dropped, and the others are
+halved. That D lies inside is asked for by a penalty, as the largest of three affine functions; if the
+penalty is too small the bound is lower than it need be, and still a bound.
 """
 
 from __future__ import annotations
