@@ -68,6 +68,7 @@ class Rules:
         self.weights = self.values = np.empty((0, 1 + self.promises))
         self.planes: list[int] = []  # places of those that programs asked for
         self.by_goal: Compiled | None = None  # the problem whose goal these rules stand for, if any
+        self.learned: Rules = self  # those of the problem that the forecast was learned for
         self.ask(np.eye(1 + self.promises)[:1])  # the plain model
 
     @property
@@ -296,6 +297,7 @@ def rules_for(compiled: Compiled, known: Rules) -> Rules:
 
     Its cells must be the same or coarser: what a row costs then follows from its old cell.
     """
+    known = known.learned
     forecast, own = known.scorer.forecast, known.compiled
     if forecast.width != own.cell_count:
         raise Finer("what was learned are sets of rows, of which there are too many to be told apart")
@@ -313,7 +315,7 @@ def rules_for(compiled: Compiled, known: Rules) -> Rules:
     flat = terms.reshape(len(terms), -1) * float(len(compiled.cells))
     scorer = PlugInScorer(forecast, flat, ("the objective", *compiled.labels), compiled.decisions)
     rules = Rules(compiled, scorer, known.outside, known.split, known.seed, known.together)
-    rules.__dict__["inside"] = known.inside
+    rules.__dict__["inside"], rules.learned = known.inside, known.learned
     if len(compiled.constraints) == known.promises:  # other bounds, most likely: a start
         rules.ask(known.weights[-1:])
     return rules

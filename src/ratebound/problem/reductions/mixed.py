@@ -27,6 +27,7 @@ from ratebound.problem.reductions.ratios import (
     as_shares,
     lowest_denominator,
 )
+from ratebound.rates.demands import form_of, unscaled
 from ratebound.rates.expressions import Expression, MixedSum, Ratio
 
 NEAR = 1e-5  # how near the best counts as the best
@@ -46,11 +47,13 @@ def apply(problem: Problem) -> RatioAndSum:
     assert isinstance(metric, MixedSum)
     sign = 1.0 if problem.sense == "minimize" else -1.0
     ratio = as_shares(metric.ratio)
-    sums = [sign * ratio.numerator, ratio.denominator, sign * metric.rest]
-    pieces, rows, constants = gathered(sums)
-    above = sums[0]
+    above, added = sign * ratio.numerator, 0.0
+    times, alone = unscaled(metric.ratio)
+    if sign < 0 and form_of(alone) in ("proportion", "share"):
+        above, added = above + times * ratio.denominator, times  # which is never below 0
+    pieces, rows, constants = gathered([above, ratio.denominator, sign * metric.rest - added])
     positive = above.constant >= 0 and all(times >= 0 for _, times in above.terms)
-    return RatioAndSum(pieces, metric.ratio, rows, constants, positive, 0.0 if sign < 0 else 1.0)
+    return RatioAndSum(pieces, metric.ratio, rows, constants, positive, added if sign < 0 else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
