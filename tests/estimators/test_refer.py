@@ -187,6 +187,7 @@ def test_an_expert_decides_what_is_referred():
         )
 
 
+@pytest.mark.slow
 def test_a_group_promise_of_ratios_is_kept_at_a_level():
     promises = [
         f'error_rate(decided and sex == "{s}") <= 1.2 * error_rate(decided)' for s in set(X["sex"])
