@@ -19,8 +19,8 @@ import ratebound as rb
 from ratebound.problem.masks import masker
 from ratebound.rates.expressions import Rate
 from ratebound.rates.grouping import GOALS
-from ratebound.rates.kinds import KINDS, TWO, Atom, Classes, atoms
-from ratebound.rates.subsets import EVERYONE
+from ratebound.rates.kinds import KINDS, TWO, Atom, Classes, atoms, label_classes
+from ratebound.rates.subsets import EVERYONE, Referral
 
 FOLDER = Path(__file__).parent / "images" / "rates"
 RATES = [name for name in KINDS if hasattr(rb, name)]
@@ -72,6 +72,12 @@ CONFUSED = Square(
     tuple(f"“{name}”" for name in ANIMALS),
     tuple(tuple(f"{label} as {said}" for said in ANIMALS) for label in ANIMALS),
 )
+REFERRED = Square(
+    ("positive", "negative"),
+    ("yes", "no", "refer"),
+    (("TP", "FN", "positive referred"), ("FP", "TN", "negative referred")),
+)
+OR_REFERRED: Classes = (*TWO, Referral("refer"))
 Weights = dict[str, float]  # by the name of a cell; those of 0 are left out
 
 
@@ -80,6 +86,8 @@ def square_of(rate: Rate) -> Square:
     kind = KINDS[rate.kind]
     if kind.speaks == "two classes":
         return CONFUSED
+    if "refer" in (kind.event or ("",))[0]:
+        return REFERRED
     if not kind.versus:
         return LABELS
     return RIGHT if kind.labels else LIVE
@@ -91,8 +99,8 @@ def counted(rate: Rate, square: Square) -> tuple[Weights, Weights]:
     A cell may hold rows of several labels, or that an existing model decides differently: all that fall
     into a cell must count the same, or the picture would be wrong.
     """
-    classes = ANIMALS if square is CONFUSED else TWO
-    rows = [(label, live) for label in classes for live in classes]
+    classes = ANIMALS if square is CONFUSED else OR_REFERRED if square is REFERRED else TWO
+    rows = [(label, live) for label in label_classes(classes) for live in classes]
     labels, lives = zip(*rows, strict=True)
     people = rb.Population(None, labels, {"live": lives}, classes=list(classes))
     mask = masker(people, absent=True)
@@ -119,6 +127,8 @@ def _decided(atom: Atom, classes: Classes) -> np.ndarray:
 def _cell(square: Square, label: Any, live: Any, decided: Any, classes: Classes) -> str:
     if square is CONFUSED:
         place = classes.index(label), classes.index(decided)
+    elif square is REFERRED:
+        place = int(not label), 2 if decided == classes[-1] else int(not decided)
     elif square is RIGHT:
         place = int(live != label), int(decided != label)
     else:
@@ -305,6 +315,8 @@ def section_of(name: str) -> str:
         return "How often its yes, or its no, is right"
     if kind.unit in by_unit:
         return by_unit[kind.unit]
+    if kind.speaks == "the referral":
+        return "How often a row is referred"
     square, _, bottom = sides_of(said)
     if len(bottom) < sum(map(len, square.cells)):
         return "How often it is right, of those with the same label"

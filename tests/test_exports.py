@@ -12,8 +12,8 @@ import pytest
 import ratebound as rb
 
 PUBLIC = {
-    "words": """Area Constraint Expression Goal Guessed Range Rate Ratio Subset column constraint equal
-        goal guessed missing parse rate ratio where""",
+    "words": """Area Constraint Expression Goal Guessed Range Rate Ratio Subset column constraint decided
+        equal goal guessed missing parse rate ratio where""",
     "objectives": "g_mean h_mean kl_divergence largest smallest",
     "rates": " ".join(rb.rates.named.RATES),  # listed once, in their own table
     "goals": """accurate_coverage decision_rule egregious_examples equal_accuracy equal_odds

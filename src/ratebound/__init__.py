@@ -55,7 +55,7 @@ _NAMES = {
     "rates.naming": "rate ratio",
     "rates.ranges": "Range",
     "rates.stating": "goal",
-    "rates.subsets": "column missing Subset where",
+    "rates.subsets": "column decided missing Subset where",
     "rates.text": "parse",
     "solution.certificate": "Certificate",
     "solution.determinize": "Determined determinize",

@@ -96,6 +96,7 @@ from ratebound.rates.ranges import Range as Range
 from ratebound.rates.stating import goal as goal
 from ratebound.rates.subsets import Subset as Subset
 from ratebound.rates.subsets import column as column
+from ratebound.rates.subsets import decided as decided
 from ratebound.rates.subsets import missing as missing
 from ratebound.rates.subsets import where as where
 from ratebound.rates.text import parse as parse

@@ -161,6 +161,7 @@ def _add_table(command: argparse.ArgumentParser) -> None:
     add("data", nargs="+", help=f"{TABLES}; or a TOML file whose keys are data and these flags")
     add("--label", metavar="COLUMN", help="the column to predict")
     add("--positive", metavar="VALUE", help="of two labels, the one that means yes (default: the last)")
+    add("--refer", metavar="NAME", help="what a decision is called that refers a row to a person")
     add("--drop-unlabelled", action="store_true", help="leave out rows without a label")
     add("--features", **COLUMNS, help="columns the model sees (default: all but the label)")
     add("--exclude", **COLUMNS, help="columns the model must not see; promises may speak of them")

@@ -43,6 +43,8 @@ DEFINITIONS = {
     "false_positives": (lambda f, y, h: f and not y, None),
     "true_negatives": (lambda f, y, h: not f and not y, None),
     "false_negatives": (lambda f, y, h: not f and y, None),
+    "errors": (lambda f, y, h: f != y, None),
+    "decisions": (lambda f, y, h: True, None),
     "churn": (lambda f, y, h: f != h, lambda y, h: True),
     "loss_only_churn": (lambda f, y, h: f != y and h == y, lambda y, h: h == y),
     "wins": (lambda f, y, h: f == y and h != y, None),
@@ -82,7 +84,7 @@ VERSUS = {
 COUNTS = {kind for kind, (_, among) in DEFINITIONS.items() if among is None}
 TOTALS = COUNTS | {"cost"}  # what may be per so many rows
 WITHOUT_LABELS = {"positive_rate", "coverage", "negative_rate", "predicted_positives",
-                  "predicted_negatives", "churn", "positive_rate_of"}  # fmt: skip
+                  "predicted_negatives", "decisions", "churn", "positive_rate_of"}  # fmt: skip
 
 
 class Undefined(Exception):
@@ -414,6 +416,7 @@ def test_random_problems(objectives, constraints, world):
 def test_every_rate_of_the_language_has_a_definition_here():
     ours = {name: kind for name, kind in KINDS.items() if hasattr(rb, name)}  # others may define some
     del ours["confusion"]  # of two classes at once; see `test_several_classes`
+    del ours["referred"], ours["referrals"]  # of a third decision; see `test_refer`
     assert {name for name, kind in ours.items() if kind.counts} == {*DEFINITIONS, "cost"}
     assert {name for name, kind in ours.items() if kind.sides} == set(RATIOS)
     assert {name for name, kind in ours.items() if kind.unit == "count"} == COUNTS

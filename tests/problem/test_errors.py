@@ -55,7 +55,7 @@ COMPILE = {  # constraint: what is wrong, and what to do
     'recall(income > "2") >= 0.9': "column 'income' holds numbers and is compared with text",
     "recall(missing(sex)) >= 0.9": "every row has a value in column 'sex'",
     "recall(nothing == 1) >= 0.9": r"'nothing' has no value in any row: .*missing\(nothing\)",
-    'churn(versus="town") <= 0.1': "'town' has 1 missing values, and an existing model decides every",
+    'churn(versus="town") <= 0.1': "'town' has 1 missing values, and it takes a decision for every",
     "recall(grid == 0) >= 0.9": r"column 'grid' has shape \(4, 2\), expected one value per row",
     'churn(versus="vote") <= 0.1': "'vote' holds .*'perhaps', and yes or no is needed",
     'churn(versus="sex") <= 0.1': "'sex' holds .*, and yes or no is needed: .* the classes 0, 1",

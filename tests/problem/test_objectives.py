@@ -101,5 +101,6 @@ def test_every_rate_that_reads_labels_or_another_model_says_what_is_wanted_of_it
         "negative_rate",
         "predicted_positives",
         "predicted_negatives",
+        "decisions",
     }
     assert either == without | {"confusion"}  # which is a recall where its two classes are one

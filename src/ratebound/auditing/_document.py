@@ -280,9 +280,10 @@ def _weight(value: float, at: str) -> doc.Datum:
 
 def _rates_table(report: Audit, of: Sequence[Group]) -> doc.ReportTable:
     """The rates of groups beside everyone's; of several classes none is positive."""
-    several = bool(report.confusions)
+    referred = any(group.referred is not None for group in report.groups)
+    several = bool(report.confusions) and len(report.confusions[0].classes) > 2 + referred
     everyone = {g.population: g for g in reversed(report.groups) if g.words == "everyone"}
-    rates = heads(several)
+    rates = heads(several, referred)
     drawn = (doc.Head(words, "drawing") for words in rates.values())
     named = doc.heads("group", "rows", *["positive"] * (not several), *drawn)
     rows: list[doc.Row] = []

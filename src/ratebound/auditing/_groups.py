@@ -6,7 +6,7 @@ are decided to be: each label has a row and each decision a column.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +18,8 @@ from ratebound.base.types import Array
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
-from ratebound.rates.kinds import Classes
-from ratebound.rates.subsets import EVERYONE, Subset
+from ratebound.rates.kinds import Classes, label_classes, referral_of
+from ratebound.rates.subsets import EVERYONE, Subset, only_decided
 
 HEADS = {
     "positive_rate": "says yes",
@@ -28,6 +28,7 @@ HEADS = {
     "precision": "precision",
     "accuracy": "accuracy",
 }  # what tables call the rates
+REFERRED = {"referred": "referred", **HEADS}  # the same where rows may be referred
 ALL = "all"  # what the last row and the last column of a table of decisions are called
 
 
@@ -48,11 +49,15 @@ class Group:
     false_positives: float | None = None
     false_negatives: float | None = None
     true_negatives: float | None = None
+    referred: float | None = None  # where rows may be referred
 
 
-def heads(several: bool) -> dict[str, str]:
+def heads(several: bool, referred: bool = False) -> dict[str, str]:
     """What tables call the rates of groups; where there are several classes, one that is of all."""
-    return {"accuracy": HEADS["accuracy"]} if several else HEADS
+    every = REFERRED if referred else HEADS
+    if several:
+        return {name: head for name, head in every.items() if name in ("accuracy", "referred")}
+    return every
 
 
 def spoken_of(problem: Problem, tally: Tally) -> list[tuple[str, Subset]]:
@@ -60,7 +65,7 @@ def spoken_of(problem: Problem, tally: Tally) -> list[tuple[str, Subset]]:
     spoken: dict[str, dict[Subset, None]] = {name: {EVERYONE: None} for name in tally.lines}
     for constraint in problem.subject_to:
         for rate in constraint.rates:
-            spoken[rate.population].setdefault(rate.subset)
+            spoken[rate.population].setdefault(only_decided(rate.subset)[1])
     places = []
     for name, subsets in spoken.items():
         for subset in subsets:
@@ -72,7 +77,9 @@ def spoken_of(problem: Problem, tally: Tally) -> list[tuple[str, Subset]]:
 
 def groups(tally: Tally, places: Sequence[tuple[str, Subset]]) -> tuple[Group, ...]:
     """The rates of each subset of a population."""
-    rates = _of_all_classes if len(tally.classes) > 2 else _of_yes
+    rates = _of_all_classes if len(label_classes(tally.classes)) > 2 else _of_yes
+    if referral_of(tally.classes) is not None:
+        rates = _or_referred(rates)
     return tuple(
         Group(
             population=None if name == FIRST else name,
@@ -82,6 +89,16 @@ def groups(tally: Tally, places: Sequence[tuple[str, Subset]]) -> tuple[Group, .
         )
         for name, subset in places
     )
+
+
+def _or_referred(rates: Callable[[Lines, Array], dict[str, Any]]) -> Any:
+    """The same rates and the share of referrals."""
+
+    def both(lines: Lines, inside: Array) -> dict[str, Any]:
+        weights, passed_on = lines.total[inside], lines.chances[0.0][-1][inside]
+        return {**rates(lines, inside), "referred": _share(weights @ passed_on, weights.sum())}
+
+    return both
 
 
 def _of_all_classes(lines: Lines, inside: Array) -> dict[str, Any]:
@@ -96,22 +113,23 @@ def _of_all_classes(lines: Lines, inside: Array) -> dict[str, Any]:
 
 def _of_yes(lines: Lines, inside: Array) -> dict[str, Any]:
     """The rates of two classes, told by yes."""
-    weights, yes, labels = lines.total[inside], lines.chances[0.0][1][inside], lines.people.y
+    weights, labels = lines.total[inside], lines.people.y
+    no, yes = lines.chances[0.0][:2, inside]
     said_yes = weights @ yes
     rates: dict[str, Any] = {"positive_rate": _share(said_yes, weights.sum())}
     if labels is not None:
         label = labels[inside].astype(float)
-        right = np.where(label > 0, yes, 1 - yes)
+        right = np.where(label > 0, yes, no)
         rates |= {
-            "positives": lines.counted(inside & labels),
+            "positives": lines.counted(inside & (labels == 1)),
             "recall": _share(weights @ (yes * label), weights @ label),
             "false_positive_rate": _share(weights @ (yes * (1 - label)), weights @ (1 - label)),
             "precision": _share(weights @ (yes * label), said_yes),
             "accuracy": _share(weights @ right, weights.sum()),
             "true_positives": float(weights @ (yes * label)),
             "false_positives": float(weights @ (yes * (1 - label))),
-            "false_negatives": float(weights @ ((1 - yes) * label)),
-            "true_negatives": float(weights @ ((1 - yes) * (1 - label))),
+            "false_negatives": float(weights @ (no * label)),
+            "true_negatives": float(weights @ (no * (1 - label))),
         }
     return rates
 
@@ -175,7 +193,8 @@ def _confusion(tally: Tally, name: str, subset: Subset) -> Confusion:
     weight, chances, counts = lines.total[inside], lines.chances[0.0][:, inside], None
     if lines.people.y is not None:
         label = lines.people.y[inside]
-        own = [np.bincount(label, weight * each, len(chances)) for each in chances]
+        labels = len(label_classes(tally.classes))
+        own = [np.bincount(label, weight * each, labels) for each in chances]
         counts = tuple(map(tuple, np.stack(own, axis=1).tolist()))
     return Confusion(
         population=None if name == FIRST else name,

@@ -36,7 +36,7 @@ from ratebound.problem.reductions.goal import NonlinearObjective
 from ratebound.rates.beyond_sums import Curve, Extreme
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.demands import Demand, form_of, is_even, unscaled
-from ratebound.rates.expressions import Expression, Metric, Rate, Ratio
+from ratebound.rates.expressions import Expression, Metric, MixedSum, Rate, Ratio
 from ratebound.rates.ranges import Parity
 
 FEWEST = 30  # rows that cost something, below which their mean has no interval
@@ -421,6 +421,12 @@ def goal_interval(
             return None
         end = np.min if metric.kind == "smallest" else np.max
         return float(end(sides[0])), float(end(sides[1]))
+    if isinstance(metric, MixedSum):
+        half = (1 + confidence) / 2
+        both = [interval_of(part, half) for part in (metric.ratio, metric.rest)]
+        if both[0] is None or both[1] is None:
+            return None
+        return both[0][0] + both[1][0], both[0][1] + both[1][1]
     assert isinstance(metric, Curve)
     assert isinstance(goal, Convex)
     if metric.kind != "kl_divergence":

@@ -16,7 +16,7 @@ from ratebound.problem.deciding import score_count, with_axes
 from ratebound.problem.population import Population
 from ratebound.rates.expressions import FIRST, Rate
 from ratebound.rates.kinds import TWO, Classes
-from ratebound.rates.subsets import Name
+from ratebound.rates.subsets import Name, plain_value
 from ratebound.solution.deciders import Decider, Draw
 from ratebound.solution.mixture import Mixture
 
@@ -166,7 +166,7 @@ def among_trained(model: Any, populations: dict[str, Population]) -> dict[str, P
     classes = getattr(model, "classes", getattr(model, "classes_", ()))
     if np.ndim(classes) != 1 or len(classes) < 2:
         return populations
-    plain: Classes = tuple(np.asarray(classes).tolist())
+    plain: Classes = tuple(map(plain_value, classes))
     if len(classes) == 2:
         for name, population in populations.items():
             if is_mixture(model) and population.classes == plain[::-1]:

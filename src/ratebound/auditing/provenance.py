@@ -19,6 +19,7 @@ from ratebound.game.trace import worst_of
 from ratebound.problem.frames import frame_columns
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.rates.kinds import label_classes
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.price import Price
 from ratebound.solution.record import Course
@@ -83,7 +84,7 @@ class Card:
     def drawn(self) -> dict[str, float] | None:
         """The shares of decisions, and of yeses, that a draw makes; None if they were not counted."""
         shares = {"decisions": self.mixture.drawn}
-        if len(self.mixture.classes) == 2:
+        if len(label_classes(self.mixture.classes)) == 2:
             shares["yeses"] = self.mixture.drawn_yeses
         return None if math.isnan(shares["decisions"]) else shares
 

@@ -15,7 +15,7 @@ from ratebound.base.types import Array
 from ratebound.certifying._draws import StreamBatch
 from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import as_array, columns_by_name, is_missing, length
-from ratebound.problem.labels import Labels
+from ratebound.problem.labels import Labels, class_array
 from ratebound.problem.population import Population
 from ratebound.problem.values import dated, read_values
 from ratebound.rates.kinds import TWO
@@ -36,7 +36,8 @@ def read_batch(
     (array([[[-1.,  1.]]]), (('[1]', array([0])), ('[2]', array([1]))))
     """
     classes = known.classes or TWO
-    names = np.array(classes if len(classes) > 2 else TWO)
+    classes = classes if len(classes) > 2 else TWO
+    names = class_array(classes)
 
     def read(values: Any, what: str) -> Array:
         return names[known.decided(_one_each(values, what), what).astype(np.intp)]
@@ -48,7 +49,7 @@ def read_batch(
             named[name] = read(named[name], f"column {name!r}")
     _check_lengths(len(decided), labels, named)
     truth = None if labels is None else read(labels, "labels")
-    rows = Population(np.zeros((len(decided), 1)), truth, columns=named, classes=names.tolist())
+    rows = Population(np.zeros((len(decided), 1)), truth, columns=named, classes=classes)
     told = names[-score_count(len(names)) :, None]  # of two classes yes alone
     return StreamBatch(rows, np.where(decided == told, 1.0, -1.0)[None], _strata(rows, strata))
 

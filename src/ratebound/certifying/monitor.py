@@ -36,11 +36,11 @@ from ratebound.certifying._watching import (
 from ratebound.certifying._watching import Alarm as Alarm
 from ratebound.problem.frames import columns_by_name, length
 from ratebound.problem.guessing import copied_by
-from ratebound.problem.labels import Labels, labels_of
+from ratebound.problem.labels import Labels, labels_of, with_referral
 from ratebound.problem.problem import Problem, from_plain, to_plain
 from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.general import refuse_general
-from ratebound.rates.kinds import TWO, Classes
+from ratebound.rates.kinds import TWO, Classes, check_decided, label_classes, referral_of
 from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Value, column_text, plain_value
 
@@ -71,6 +71,8 @@ class Monitor(Documented):
         `classes`.
     classes : list of labels, default=(False, True)
         All that labels and decisions may be.
+    refer : str, default=None
+        What a decision is called that refers a row to a person, if there is one.
     strata : str or list of str, default=()
         Columns whose values tell apart rows that are compared with their like only, such as a site.
         Promises that compare groups are then watched within each. By default all rows are of one kind.
@@ -113,6 +115,7 @@ class Monitor(Documented):
         *,
         positive: Any = None,
         classes: Sequence[Value] = TWO,
+        refer: str | None = None,
         strata: str | Sequence[str] = (),
         decided: str | None = None,
         wait: float = 0.0,
@@ -131,7 +134,8 @@ class Monitor(Documented):
             raise ValueError("wait= needs decided=, the column that says when rows were decided")
         self.decided, self.wait = decided, float(wait)
         self.confidence = float(confidence)
-        self.positive, self.classes = _checked(positive, classes)
+        self.positive, self.classes = _checked(positive, classes, refer)
+        check_decided(problem.rates, self.classes)
         self.watches: tuple[Watch, ...] = tuple(_watch(each, self.classes) for each in promises)
         self.rows: dict[str, int] = {watch.draws.population: 0 for watch in self.watches}
         self.clocks: dict[str, LabelClock] = dict.fromkeys(self.rows, LabelClock())
@@ -217,7 +221,8 @@ class Monitor(Documented):
                 return []
         elif now is not None:
             raise ValueError("now= needs rb.Monitor(..., decided=), which says when rows were decided")
-        existing = {rate.versus for rate in self.problem.rates if rate.versus is not None}
+        columns_of = {name for rate in self.problem.rates for name in (rate.versus, rate.expert)}
+        existing = {name for name in columns_of if name is not None}
         how = (_labels(self.positive, self.classes), sorted(existing), self.strata)
         rows, after, seen = read_batch(decisions, labels, columns, *how), [], self.rows[name]
         for watch in self.watches:
@@ -241,7 +246,8 @@ class Monitor(Documented):
             "version": VERSION,
             "confidence": self.confidence,
             "positive": self.positive,
-            "classes": list(self.classes),
+            "classes": list(label_classes(self.classes)),
+            "refer": referral_of(self.classes),
             "strata": list(self.strata),
             "decided": self.decided,
             "wait": self.wait,
@@ -316,7 +322,10 @@ class Monitor(Documented):
                 raise ValueError(f"it was not written by a rb.Monitor: it names no {FORMAT!r}")
             if data["version"] != VERSION:
                 raise ValueError(f"it has format version {data['version']!r}, and this reads {VERSION}")
-            how = {name: data[name] for name in ("positive", "classes", "strata", "decided", "wait")}
+            how = {
+                name: data[name]
+                for name in ("positive", "classes", "refer", "strata", "decided", "wait")
+            }
             monitor = cls(from_plain(data["problem"]), data["confidence"], **how)
             monitor._restore(data)
         except (KeyError, IndexError, AttributeError, TypeError, OverflowError, RecursionError) as error:
@@ -458,8 +467,14 @@ def _watch(constraint: Constraint | Parity, classes: Classes) -> Watch:
         raise ValueError(f"the promise {constraint}: {error}{hint}") from None
 
 
-def _checked(positive: Any, classes: Sequence[Value]) -> tuple[Value | None, Classes]:
+def _checked(
+    positive: Any, classes: Sequence[Value], refer: str | None = None
+) -> tuple[Value | None, Classes]:
     """The yes of two classes and all classes, which differ; of two, the second is yes by default."""
+    given = classes if isinstance(classes, str) else tuple(map(plain_value, classes))
+    if not isinstance(given, str) and (refer is not None or referral_of(given) is not None):
+        yes, labels = _checked(positive, label_classes(given))
+        return yes, with_referral(labels, refer or str(referral_of(given)))
     if isinstance(classes, str) or len(set(classes)) != len(classes) or len(classes) < 2:
         raise ValueError(f"classes takes two different labels or more, got {classes!r}")
     labels = tuple(map(plain_value, classes))
@@ -476,7 +491,9 @@ def _checked(positive: Any, classes: Sequence[Value]) -> tuple[Value | None, Cla
 
 def _labels(positive: Value | None, classes: Classes) -> Labels:
     """What batches hold: these classes, or if they were left out, `positive` and any other."""
-    return labels_of(None, positive) if classes == TWO else Labels(classes)
+    if label_classes(classes) == TWO:
+        return labels_of(None, positive, refer=referral_of(classes))
+    return Labels(classes)
 
 
 def _digest(content: bytes) -> str:

@@ -9,6 +9,7 @@ from ratebound.commands.folders import check_files
 from ratebound.commands.promises import stated
 from ratebound.commands.rows import called, read_given, tell_columns, told_classes
 from ratebound.commands.runs import Run
+from ratebound.rates.kinds import label_classes
 from ratebound.rates.subsets import column_text
 
 
@@ -48,6 +49,7 @@ def explain(run: Run) -> int:
 
 
 def _told(label: str, classes: tuple[Any, ...]) -> str:
+    classes = label_classes(classes)
     if len(classes) > 2:
         return told_classes(label, classes)
     return f"positive is {column_text(label)} == {classes[1]!r}, negative {classes[0]!r}"

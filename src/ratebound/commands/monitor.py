@@ -18,6 +18,7 @@ from ratebound.commands.rows import labelled
 from ratebound.commands.runs import Use
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
 from ratebound.problem.frames import columns_by_name, is_missing
+from ratebound.problem.labels import class_array
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import KINDS
 from ratebound.solution.mixture import Mixture
@@ -118,7 +119,7 @@ def _take_in_table(
     )
     said, labels = decisions(mixture, table, use.key), people.y
     if labels is not None:
-        labels = np.asarray(mixture.classes)[labels.astype(np.intp)]
+        labels = class_array(mixture.classes)[labels.astype(np.intp)]
     if lacking.any() and labels is not None:
         labels = labels.astype(object)
         labels[lacking] = None

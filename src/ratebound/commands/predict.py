@@ -109,10 +109,10 @@ def _data(columns: list[tuple[str, list[Any]]]) -> dict[str, Any]:
 
 def _chances(mixture: Mixture, name: str, chances: Array) -> list[tuple[str, list[Any]]]:
     """Columns of probabilities (n, D): that of yes alone, or of more than two classes one for each."""
-    if len(mixture.classes) == 2:
+    if chances.shape[1] == 2:
         yes = mixture.classes_.tolist().index(mixture.classes[1])
         return [(name, _digits(chances[:, yes]))]
-    each = zip(mixture.classes_.tolist(), chances.T, strict=True)
+    each = zip(mixture.decisions_.tolist(), chances.T, strict=False)  # labels come first
     return [(f"{name}_{label}", _digits(own)) for label, own in each]
 
 

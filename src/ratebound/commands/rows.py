@@ -15,9 +15,10 @@ from ratebound.commands.on_disk import header, labelled_on_disk, labels_in, on_d
 from ratebound.commands.promises import compared_columns
 from ratebound.commands.runs import Run
 from ratebound.problem.frames import distinct, is_missing, some
-from ratebound.problem.labels import labels_of
+from ratebound.problem.labels import labels_of, with_referral
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.rates.kinds import label_classes, referral_of
 from ratebound.rates.subsets import column_text, value_text
 from ratebound.tables.cells import MISSING_MARKS
 from ratebound.tables.fitting import column_statistics, planned_columns
@@ -64,6 +65,7 @@ def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
     run = naming(run, table.columns)
     classes, features = classes_of(table, label, run.positive), visible(table, run)
     _tell_classes(run, classes)
+    classes = _or_referred(run, classes)
     people = labelled(table, label, classes, run.weight)
     check_known(table, run)
     others = {}
@@ -84,6 +86,7 @@ def _given_on_disk(run: Run, problem: Problem, codes: Mapping[str, Kind]) -> Giv
     labels = labels_in(whole, run.label, run.drop_unlabelled)
     classes = classes_among(labels, len(whole), table.name, run.label, run.positive)
     _tell_classes(run, classes)
+    classes = _or_referred(run, classes)
     check_known(table, run)
     wanted = visible(table, run)
     seen = wanted.chosen(table.columns)
@@ -143,6 +146,11 @@ def _tell_classes(run: Run, classes: tuple[Any, ...]) -> None:
         note(f"{told_classes(run.label, classes)}; --positive says otherwise")
 
 
+def _or_referred(run: Run, classes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The classes, and a referral where rows may be referred."""
+    return classes if run.refer is None else with_referral(classes, run.refer)
+
+
 def told_classes(label: str, classes: Sequence[Any]) -> str:
     """Which label is yes, or which classes there are, in words."""
     if len(classes) > 2:
@@ -152,8 +160,10 @@ def told_classes(label: str, classes: Sequence[Any]) -> str:
 
 def called(classes: Sequence[Any]) -> dict[str, Any]:
     """What decisions are called, for programs; of more than two classes none is positive."""
-    no, yes = classes if len(classes) == 2 else (None, None)
-    return {"positive": yes, "negative": no, "classes": list(classes)}
+    labels, referral = label_classes(tuple(classes)), referral_of(tuple(classes))
+    no, yes = labels if len(labels) == 2 else (None, None)
+    said = {"positive": yes, "negative": no, "classes": list(labels)}
+    return said if referral is None else {**said, "refer": str(referral)}
 
 
 def read_noted(paths: Sequence[str], kinds: Mapping[str, Kind], reading: Reading) -> Table:

@@ -25,6 +25,7 @@ class Run:
     label: str | None = None  # which only inspecting can do without
     out: Path | None = None  # only training needs it
     positive: Any = None  # the label that means yes; if not given, the last in sorted order
+    refer: str | None = None  # what the decision is called that refers a row to a person
     require: tuple[str, ...] = ()
     minimize: str | None = None  # error_rate(), if nothing is maximized either
     maximize: str | None = None
@@ -102,6 +103,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
         "a text, a number or a truth value",
         lambda v: _is_text(v) or isinstance(v, int | float),
     ),
+    "refer": ("what a referral is called", _is_text),
     "require": ("a constraint in quotes, or a list of them", _is_texts),
     "minimize": ("a rate, or what is made of rates, in quotes", _is_text),
     "maximize": ("a rate, or what is made of rates, in quotes", _is_text),

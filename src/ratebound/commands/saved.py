@@ -12,6 +12,7 @@ from ratebound.base.types import Array
 from ratebound.commands.promises import compared_columns
 from ratebound.commands.rows import read_noted
 from ratebound.estimators.policy import Policy, load
+from ratebound.rates.kinds import label_classes
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.columns import Category, Code
 from ratebound.tables.table import Table
@@ -82,8 +83,9 @@ def table_for(
 def truths(model: Mixture, table: Table) -> dict[str, Array]:
     """The known columns of truth values, which a CSV spells as True and False or like the labels."""
     said: dict[Any, bool] = {"False": False, "True": True}
-    if len(model.classes) == 2:
-        said |= dict(zip(model.classes, (False, True), strict=True))
+    labels = label_classes(model.classes)
+    if len(labels) == 2:
+        said |= dict(zip(labels, (False, True), strict=True))
     known = model.decider.known
     return {
         name: np.array([said.get(value, value) for value in table[name].tolist()], dtype=object)

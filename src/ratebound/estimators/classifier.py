@@ -38,19 +38,21 @@ from ratebound.estimators.finishing import (
 from ratebound.estimators.given import (
     asked_for,
     check_on_disk,
+    check_referrals,
     check_spoken_of,
     check_whole_population,
     encoded,
     encoding_for,
+    expert_columns,
     given_rows,
     other_populations,
+    unseen,
 )
 from ratebound.estimators.guessing import check_audited, check_guesses
 from ratebound.estimators.levels import releveled
-from ratebound.estimators.plugging_in import cannot, errors_only, solved_rules
+from ratebound.estimators.plugging_in import cannot, errors_only, learned_rules, solved_rules
 from ratebound.estimators.policy import Policy, as_policy
 from ratebound.estimators.proposals import OUT_OF_FOLD
-from ratebound.estimators.rules import rules_for
 from ratebound.estimators.sampling import some_in_memory
 from ratebound.estimators.search import Search, SearchResult, search
 from ratebound.game.learner import Learner
@@ -58,10 +60,12 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile, parted
 from ratebound.problem.frames import columns_by_name, unmasked
 from ratebound.problem.guessing import copied_by, with_known_groups
+from ratebound.problem.labels import class_array, label_values
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.guesses import as_guessed
+from ratebound.rates.kinds import label_classes, referral_of
 from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.leveling import at_levels
@@ -132,6 +136,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     positive_label : label, default=None
         Of two labels the one that means yes; by default the last in sorted order, as in scikit-learn.
         With more classes rates say which they speak of: ``recall(of="cat")``.
+    refer : str, default=None
+        What the decision is called that refers a row to a person, such as "ask a person". Then there is
+        one decision more than labels: `referred` rates count it, rates of ``rb.decided`` leave it out,
+        and it is neither right nor wrong: promise few referrals, or give them a price in the objective.
+        By default every row is decided. ``docs/refer.md`` has what each rate means then.
     confidence : float or None, default=0.9
         The confidence with which all constraints should hold together on new rows of the same kind: that
         is what most people mean by keeping a promise. At 0.9, at most one sample in ten leads to a model
@@ -187,6 +196,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         What the rows set aside by `certify` show; there only with `certify`.
     classes_ : array of shape (n_classes,)
         The labels in sorted order.
+    decisions_ : array of shape (n_decisions,)
+        What may be decided: the labels, and after them a referral with `refer`.
     n_features_in_ : int
         The number of columns of `X`.
     feature_names_in_ : array of str
@@ -241,6 +252,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         features: Features | Sequence[str] | None = None,
         known: str | Sequence[str] | None = None,
         positive_label: Any = None,
+        refer: str | None = None,
         confidence: float | None = 0.9,
         method: str = "auto",
         guessed: Any = None,
@@ -257,6 +269,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.features = features
         self.known = known
         self.positive_label = positive_label
+        self.refer = refer
         self.confidence = confidence
         self.method = method
         self.guessed = guessed
@@ -331,6 +344,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         by = copied_by(problem) if by is None else by
         check_on_disk(self.model, learners[-1], people)
         fitting, aside = self._set_aside(problem, people, seed, by)
+        check_referrals(fitting)
         asked = Search(
             compiled=fitting,
             learner=learners[-1],
@@ -384,6 +398,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         pool = result.pool(margins)
         self.solution_ = as_policy(solution.recorded(pool=pool))
         self.status_, self.trace_ = self.solution_.status, result.trace
+        self.decisions_ = self.solution_.decisions_
         self.constraints_ = compiled.constraints
         judged = self.solution_.violations
         self.violations_, self.prices_ = (
@@ -444,7 +459,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         problem = asked_for(self.objective, constraints).guessing(as_guessed(self.guessed))
         try:
             compiled = compile(problem, **asked.compiled.populations)
-            other = rules_for(compiled, rules)
+            check_referrals(compiled)
+            other = learned_rules(compiled, rules)
         except ValueError as error:
             raise ValueError(f"{error}: fit it anew for these promises") from None
         own = replace(asked, compiled=compiled, certify=None, clock=TimeLimit(None))
@@ -513,7 +529,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[Search, Encoding]:
         """The search for this learner, whose rows are encoded as it takes them, or as another does."""
         fitting, known = asked.compiled, asked.known
-        encoding = encoding_for(fitting.first, seen_by or learner, self.features)
+        features = unseen(self.features, expert_columns(fitting.problem), fitting.first.X)
+        encoding = encoding_for(fitting.first, seen_by or learner, features)
         spoken_of = (*fitting.problem.columns, *(known or ()))
         compiled = fitting.seen_as(encoded(fitting.populations, encoding, spoken_of))
         if known is not None and compiled.all_in_memory:
@@ -565,8 +582,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             certify=None,
             guessed=None,
         )
+        if referral_of(people[FIRST].classes or ()) is not None:
+            # Its three scores are those of the costs, so that offsets on them are any pair of cutoffs.
+            plain.set_params(objective="error_rate() + 0.2 * referred()", confidence=0.9)
         assert first.y is not None
-        labels = np.asarray(first.classes)[first.y.astype(int)]
+        labels = np.asarray(label_classes(first.classes or ()))[first.y.astype(int)]
         plain.fit(first.X, labels, columns=first.columns or None, sample_weight=first.weights)
         return at_levels(problem, plain.solution_, known=known or (), **people)
 
@@ -648,8 +668,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        array of shape (n, n_classes)
-            A column for each of `classes_`.
+        array of shape (n, n_decisions)
+            A column for each of `decisions_`.
         """
         rows = self._rows(X)
         return self.solution_.decision_proba(rows, columns=columns)
@@ -687,12 +707,16 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         float
-            The share of right decisions, whatever the objective was.
+            The share of right decisions, whatever the objective was. A row that is referred is not
+            decided, so it does not count as right; ``accuracy(decided)`` in an audit leaves it out.
         """
         if isinstance(X, Population):
             check_whole_population(X, y=y, sample_weight=sample_weight)
-            labels = np.asarray(X.classes)[np.asarray(X.y).astype(np.intp)]
+            labels = class_array(X.classes or ())[np.asarray(X.y).astype(np.intp)]
             return float(np.average(self.predict(X) == labels, weights=X.weights))
+        if self.refer is not None:  # of which scikit-learn knows nothing
+            right = self.predict(X) == label_values(y)
+            return float(np.average(right, weights=sample_weight))
         return float(super().score(X, y, sample_weight))
 
     def audit(
@@ -807,15 +831,18 @@ def fitted(
     """
     problem, people, classes = problem or compiled.problem, compiled.first, compiled.classes
     assert people.y is not None
-    if len(classes) == 2:
-        options["positive_label"] = classes[1]
+    labels_alone, referral = label_classes(classes), referral_of(classes)
+    if len(labels_alone) == 2:
+        options["positive_label"] = labels_alone[1]
+    if referral is not None:
+        options["refer"] = str(referral)
     model = RateConstrainedClassifier(objective=problem, **options)
     spoken_of = {rate.on for rate in problem.rates}
     others = {name: each for name, each in compiled.others.items() if name in spoken_of}
     if people.stored:
         model.fit(people, groups=groups, **others)
     else:
-        labels = np.asarray(classes)[people.y.astype(np.intp)]
+        labels = np.asarray(labels_alone)[people.y.astype(np.intp)]
         columns, weights = people.columns or None, people.weights
         model.fit(people.X, labels, columns=columns, sample_weight=weights, groups=groups, **others)
     return model
@@ -824,6 +851,8 @@ def fitted(
 def fitted_plainly(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
     """The same classifier, trained without promises; only for few errors if the goal is not a sum."""
     problem = compiled.problem if compiled.goal is None else Problem("error_rate()")
+    if referral_of(compiled.classes) is not None:  # or every row were referred
+        problem = Problem("error_rate() + referred()")
     return fitted(compiled, problem.promising(()), **options)
 
 

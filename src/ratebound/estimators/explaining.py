@@ -31,7 +31,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_in_memory
 from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.general import refuse_general
-from ratebound.rates.kinds import counted_over
+from ratebound.rates.kinds import TWO, counted_over, label_classes
 from ratebound.rates.subsets import value_text
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture
@@ -226,4 +226,6 @@ def _rate_rows(constraint: Constraint, compiled: Compiled) -> Iterator[RateRows]
 
 def _positive(people: Population, inside: Any = slice(None)) -> int | None:
     """Rows with a positive label; None where there are no labels, or more than two classes."""
-    return None if people.y is None or people.y.dtype != bool else int(people.y[inside].sum())
+    if people.y is None or len(label_classes(people.classes or TWO)) > 2:
+        return None
+    return int((people.y[inside] == 1).sum())

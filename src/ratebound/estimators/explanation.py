@@ -13,6 +13,7 @@ from ratebound.base.rendering import Documented
 from ratebound.certifying.rows_needed import RowsNeeded
 from ratebound.problem.problem import Problem, left_out_words
 from ratebound.rates.expressions import Constraint, Expression
+from ratebound.rates.kinds import label_classes
 from ratebound.rates.subsets import Value
 from ratebound.solution.status import broken_by
 
@@ -121,7 +122,7 @@ class Explanation(Documented):
         parts: list[doc.Part] = []
         if self.problem.left_out:
             parts.append(doc.Paragraph(left_out_words(self.problem.left_out), apart=False))
-        several = len(self.classes) > 2
+        several = len(label_classes(self.classes)) > 2
         for place, promise in enumerate(self.promises):
             parts.append(_explained(promise, place, several, self.exact))
         if len(self.promises) > 1:
@@ -160,8 +161,8 @@ def _rows_text(explained: Explanation) -> str:
     for name, rows in explained.rows.items():
         positive = explained.positive[name]
         labels = "no labels" if positive is None else f"{positive:,} of them positive"
-        if len(explained.classes) > 2:
-            labels = f"{len(explained.classes)} classes"
+        if (classes := len(label_classes(explained.classes))) > 2:
+            labels = f"{classes} classes"
         parts.append(f"{name}: " * bool(parts) + f"{rows:,} rows, {labels}")
     return "; ".join(parts)
 

@@ -39,6 +39,7 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import mean_score, score_count
 from ratebound.problem.population import Population
 from ratebound.rates.expressions import FIRST
+from ratebound.rates.kinds import label_classes
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.determinize import Outcome, evaluate, outcomes_as_they_fall
 from ratebound.solution.mixture import Mixture, member
@@ -282,11 +283,14 @@ def _rules_compared(result: SearchResult) -> tuple[str, ...]:
     """The plain model and the rule that was chosen, each with what it does out of fold."""
     assert result.rules is not None
     problem, own = result.rules.compiled.problem, result.solution
-    plain = result.rules.rule(0)
+    plain, rules = result.rules.rule(0), result.rules
+    first = plain.objective
+    if rules.by_goal is not None and rules.by_goal.goal is not None:
+        first = float(rules.by_goal.goal.value(rules.measured([0])[0][0]))
     worst = [
         float(each.max(initial=-np.inf)) for each in (plain.violations, own.violations[OUT_OF_FOLD])
     ]
-    costs = plain.objective, own.record.objectives[OUT_OF_FOLD]
+    costs = first, own.record.objectives[OUT_OF_FOLD]
     names = "the plain model", f"the plug-in, of {len(result.rules.weights):,} rules"
     return tuple(
         f"{name}: {problem.objective} {problem.shown(cost):.4f}"
@@ -312,7 +316,7 @@ def as_it_says(result: SearchResult, search: Search) -> SearchResult:
     """The plain model with its own probabilities, if it has such: nothing is to be put right."""
     if not search.learner.has_probabilities:
         return result
-    each = (0.0,) * score_count(search.compiled.decisions)
+    each = (0.0,) * score_count(search.compiled.label_count)
     own = Calibration(1.0, each, "the model's own", search.compiled.sizes[FIRST])
     return replace(result, solution=replace(result.solution, calibration=own))
 
@@ -323,7 +327,8 @@ def drawn_shares(solution: Mixture, compiled: Compiled) -> tuple[float, float] |
         return (0.0, 0.0) if len(solution) == 1 or solution.decider.draw is None else None
     first = compiled.first
     chance = solution.decision_proba(first.X, columns=first.columns)
-    yes = chance[:, int(np.flatnonzero(solution.classes_ == solution.classes[-1])[0])]
+    last = label_classes(solution.classes)[-1]
+    yes = chance[:, int(np.flatnonzero(solution.classes_ == last)[0])]
     drawn = (chance.max(axis=1) < 1 - 1e-9).astype(float)
     return float(drawn.mean()), float((yes * drawn).sum() / max(yes.sum(), 1e-300))
 

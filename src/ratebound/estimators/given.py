@@ -6,14 +6,17 @@ Rows and labels are checked as scikit-learn does, or come as a population with i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ratebound.base import processes
 from ratebound.base.checks import nearest
+from ratebound.base.linear_program import TOLERANCE
 from ratebound.base.types import Array
 from ratebound.game.learner import Learner
+from ratebound.problem.compiled import Compiled
 from ratebound.problem.frames import (
     check_order,
     columns_by_name,
@@ -22,18 +25,25 @@ from ratebound.problem.frames import (
     some,
     unmasked,
 )
-from ratebound.problem.labels import label_values, labels_of, places_among
+from ratebound.problem.labels import (
+    class_array,
+    label_values,
+    labels_of,
+    places_among,
+    with_referral,
+)
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import any_shared, of_all
 from ratebound.problem.sharing import classes_of as classes_in
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.general import general, refuse_general
-from ratebound.rates.subsets import value_text
+from ratebound.rates.kinds import label_classes, referral_of
+from ratebound.rates.subsets import plain_value, value_text
 from ratebound.tables.columns import Name
 from ratebound.tables.encoding import Encoding
 from ratebound.tables.fitting import fit_encoding, fit_to_arrays, fit_to_pieces
-from ratebound.tables.treatments import Features
+from ratebound.tables.treatments import Features, as_features
 
 FEW_CLASSES = 20  # that may have any number of rows; and that an error lists
 ROWS_PER_CLASS = 10  # that more of them have on average, or they are numbers
@@ -54,15 +64,20 @@ def given_rows(
         check_order(X, {"y": y, "sample_weight": sample_weight})
         X, labels, weights = _checked(estimator, unmasked(X), y, unmasked(sample_weight))
         classes = in_order(estimator.classes_, estimator.positive_label)
+        if estimator.refer is not None:
+            classes = with_referral(classes, estimator.refer)
         return labelled(X, labels, columns, weights, classes), classes
     check_whole_population(X, y=y, columns=columns, sample_weight=sample_weight)
     check_positive(X, estimator.positive_label)
     classes = classes_in({FIRST: X}, FIRST)
     assert X.y is not None  # or it has been refused
+    if estimator.refer is not None and referral_of(classes) != estimator.refer:
+        classes = with_referral(label_classes(classes), estimator.refer)
+        X = X.among(classes)
     own = {(X.classes or classes)[int(place)] for place in np.unique(X.y)}
     present = set().union(*of_all(X, own))
     check_classes(np.asarray([each for each in classes if each in present]), len(X))
-    estimator.classes_ = np.sort(np.asarray(classes))
+    estimator.classes_ = np.sort(np.asarray(label_classes(classes)))
     _name_features(estimator, frame_columns(X.X) or range(np.shape(X.X)[1]))
     return X, classes
 
@@ -113,7 +128,7 @@ def labelled(X: Any, labels: Array, columns: Any, weights: Any, classes: tuple[A
     """
     check_order(X, {"columns": columns})
     spoken_of = columns_by_name(X if frame_columns(X) else None) | columns_by_name(columns)
-    named = np.asarray(classes)[labels.astype(np.intp)]
+    named = class_array(classes)[labels.astype(np.intp)]
     return Population(X, named, columns=spoken_of, weights=unmasked(weights), classes=classes)
 
 
@@ -133,7 +148,7 @@ def check_whole_population(population: Population, **beside: Any) -> None:
 
 def check_positive(population: Population, positive: Any) -> None:
     """Raise where `positive_label` says another yes than a population does."""
-    classes = population.classes or ()
+    classes = label_classes(population.classes or ())
     if positive is not None and (len(classes) != 2 or classes[1] != positive):
         raise ValueError(
             f"positive_label is {positive!r}, and the classes of the population are {some(classes)}: "
@@ -270,6 +285,58 @@ def check_spoken_of(others: Iterable[str], problem: Problem) -> None:
         )
 
 
+def check_referrals(compiled: Compiled) -> None:
+    """Raise where referring every row keeps all promises and costs the least: nothing would be decided.
+
+    That is where nothing is said against a referral, which is no error.
+    """
+    if referral_of(compiled.classes) is None:
+        return
+    scores = np.zeros((compiled.decisions, len(compiled.cells)))
+    scores[-1] = 1.0
+    objective, violations = compiled.evaluate(scores)
+    others = [np.roll(scores, place, axis=0) for place in range(1, compiled.decisions)]
+    least = min(float(compiled.evaluate(each)[0]) for each in others)
+    free = compiled.goal is None and bool((block_costs(compiled) >= -TOLERANCE).all())
+    if free and objective <= least and (violations <= TOLERANCE).all():
+        raise ValueError(
+            f"{compiled.problem.aim}: a referral is not an error, and nothing is said against it, so "
+            'every row would be referred: promise few, as in "referred() <= 0.15", or give it a price, '
+            'as in objective="error_rate() + 0.2 * referred()"'
+        )
+
+
+def block_costs(compiled: Compiled) -> Array:
+    """How much more each decision costs than a referral by the objective, in each cell."""
+    net = sum(compiled.spread_each(block.net)[0] for block in compiled.blocks)
+    each = np.concatenate(
+        [np.zeros((1, compiled.cell_count)), np.reshape(net, (-1, compiled.cell_count))]
+    )
+    more: Array = each - each[-1]
+    return more
+
+
+def expert_columns(problem: Problem) -> tuple[Name, ...]:
+    """The columns with what people decided, which no model may see: they are not there beforehand."""
+    return tuple(dict.fromkeys(rate.expert for rate in problem.rates if rate.expert is not None))
+
+
+def unseen(features: Features | Sequence[Name] | None, columns: Sequence[Name], X: Any) -> Any:
+    """The features that a model may see, without these columns of a table."""
+    there = [name for name in columns if name in frame_columns(X)]
+    if not there:
+        return features
+    own = as_features(features)
+    if named := [name for name in there if name in (own.only or ())]:
+        raise ValueError(
+            f"features: {named[0]!r} is what an expert decides, which is not known before a row is "
+            "referred: leave it out of features"
+        )
+    if own.only is not None:
+        return own
+    return replace(own, exclude=[*own.exclude, *(name for name in there if name not in own.exclude)])
+
+
 def _check_groups(others: Iterable[str], problem: Problem) -> None:
     """Raise where groups are given as other libraries take them, and not as columns."""
     for name in _unspoken_of(others, problem):
@@ -291,11 +358,11 @@ def _unspoken_of(others: Iterable[str], problem: Problem) -> list[str]:
 
 
 def _population(given: Any, classes: tuple[Any, ...]) -> Population:
-    classes = tuple(np.asarray(each).item() for each in classes)
+    classes = tuple(map(plain_value, classes))
     if isinstance(given, Population):
         yes = classes[1]
         own = given.labels.yes  # truth values are yes and no by any name
-        if len(classes) == 2 and own is not None and own is not True and own != yes:
+        if len(label_classes(classes)) == 2 and own is not None and own is not True and own != yes:
             raise ValueError(
                 f"it takes {own!r} for yes, and the labels y {yes!r}: make it "
                 f"rb.Population(..., positive={yes!r}), or pass (table, labels)"

@@ -29,7 +29,7 @@ def releveled(asked: Search, result: SearchResult) -> tuple[Search, SearchResult
     """The search and its result at the levels that are best for the rules that it found."""
     compiled, rules = asked.compiled, result.rules
     problem = compiled.problem.asked
-    if rules is None or not problem.leveled or asked.certify is not None:
+    if rules is None or not problem.leveled or asked.certify is not None or compiled.goal is not None:
         return asked, result
     levels = levels_of(compiled.problem)
     best, reached = compiled, _reached(rules)

@@ -17,25 +17,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ratebound.base.linear_program import least_violation
+from ratebound.base.linear_program import TOLERANCE, least_violation, worst_violation
 from ratebound.base.progress import TimeLimit
 from ratebound.base.types import Array
 from ratebound.estimators.belonging import shared
 from ratebound.estimators.confidence import Curve, Point
 from ratebound.estimators.margins import about, gained
 from ratebound.estimators.proposals import OUT_OF_FOLD
-from ratebound.estimators.rules import Rule, Rules, rules_of
+from ratebound.estimators.rules import RADIUS, Rule, Rules, rules_for, rules_of
 from ratebound.game.folding import folded
 from ratebound.game.learner import Learner
-from ratebound.game.programs import Pool, pool_of_candidates
+from ratebound.game.programs import Pool, best_goal_mixture, pool_of_candidates
 from ratebound.game.trace import Trace
 from ratebound.learners.calibration import Calibration
 from ratebound.learners.forecast import regressed
 from ratebound.problem.coefficients import Block
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import at_point
 from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import frame_columns, rows_of
+from ratebound.problem.reductions.goal import Linearization, start_of
 from ratebound.rates.expressions import FIRST, Ratio
+from ratebound.rates.kinds import referral_of
 from ratebound.rates.named import error_rate
 from ratebound.solution.determinize import Outcome, evaluate
 from ratebound.solution.mixture import Mixture, mixture
@@ -52,6 +55,8 @@ RULES = SearchWords(
     "No rule or mixture of them", "any mixture of the rules", "use a stronger model, or other features"
 )
 NEAR = 0.02  # how much less than asked for is near enough
+POINTS = 8  # linear problems on the way to a goal, at most
+WORTH = 1e-5  # of the goal that another of them has to gain
 
 
 def cannot(compiled: Compiled, asked: Search, learner: Learner) -> str:
@@ -59,15 +64,14 @@ def cannot(compiled: Compiled, asked: Search, learner: Learner) -> str:
     for block in compiled.blocks:
         if block.at != 0:
             return f"it decides at 0 alone, and {_speaking(compiled, block)} is of another threshold"
-    if compiled.goal is not None:
+    if compiled.goal is not None and referral_of(compiled.classes) is None:
         return f"{compiled.problem.objective} is not a sum of rates"
     if not compiled.all_in_memory:
         return "rows are on disk, or with other processes"
     if asked.known is not None:
         return f"decisions may use {', '.join(asked.known)}"
-    if asked.certify is not None and any(
-        isinstance(p.left, Ratio) for p in compiled.problem.constraints
-    ):
+    of_ratios = any(isinstance(p.left, Ratio) for p in compiled.problem.constraints)
+    if asked.certify is not None and of_ratios and referral_of(compiled.classes) is None:
         return "a certificate of a ratio asks for its bound to be raised"
     if not asked.takes_any_rule:
         return "the solution is to be made of the iterates of a game"
@@ -83,7 +87,9 @@ def _speaking(compiled: Compiled, block: Block) -> str:
 
 def search_rules(asked: Search) -> SearchResult:
     """The solution of a problem on its rows, by a forecast of their cells."""
-    compiled, learner = asked.compiled, asked.learner
+    learner = asked.learner
+    # What tells the parts of a goal apart is learned, as well as what promises tell apart.
+    compiled = asked.compiled if asked.compiled.whole is None else asked.compiled.whole
     apart = len(compiled.cells) if asked.together is None else int(asked.together.max()) + 1
     split = folded(compiled, min(learner.folds or 5, max(3, apart)), asked.seed, asked.together)
     learn: Any = learner.learn  # type: ignore[attr-defined]  # a plug-in has it
@@ -95,7 +101,50 @@ def search_rules(asked: Search) -> SearchResult:
         given = compiled.inputs if forecast.tables else compiled.features
         outside[:, alike] = forecast.values(rows_of(given, alike)).mean(axis=0)
     rules = rules_of(compiled, forecast, outside, split.splits[0], asked.seed, asked.together)
-    return solved_rules(asked, rules)
+    return solved_rules(asked, rules if asked.compiled.goal is None else for_goal(asked.compiled, rules))
+
+
+def learned_rules(compiled: Compiled, known: Rules) -> Rules:
+    """The rules for another problem on the same rows, of what was learned for `known`."""
+    if compiled.goal is None:
+        return rules_for(compiled, known)
+    assert compiled.whole is not None
+    return for_goal(compiled, rules_for(compiled.whole, known))
+
+
+def for_goal(compiled: Compiled, known: Rules) -> Rules:
+    """The rules at the linear problem that stands for a goal where the goal is best.
+
+    As in a game: the best mixture of all rules so far is found exactly, and the goal's tangent there is
+    what the next rules are for.
+    """
+    goal = compiled.goal
+    assert goal is not None
+    assert compiled.whole is not None
+    none = np.zeros(len(compiled.constraints))
+    weights = start_of(goal, compiled.whole).weights
+    pools: list[tuple[Array, Array]] = []
+    best, least = None, np.inf
+    for _ in range(POINTS):
+        linear = at_point(
+            compiled, Linearization(weights, none, (np.empty((0, len(weights))), none[:0]))
+        )
+        rules = rules_for(replace(linear, problem=compiled.problem), known)
+        rules.by_goal = compiled
+        rule = rules.best(none)
+        pieces, violations = rules.measured([0, *rules.planes, rule.place])
+        pools.append((pieces, violations))
+        broken = max(float(worst_violation(rule.violations, compiled.scale[1:])) - TOLERANCE, 0.0)
+        value = float(goal.value(pieces[-1])) + RADIUS * broken
+        if value < least - WORTH:
+            best, least = rules, value
+        elif len(pools) > 1:
+            break
+        every, broken_by = (np.concatenate(part) for part in zip(*pools, strict=True))
+        solved = best_goal_mixture(goal, every, broken_by, compiled.scale[1:])[2]
+        weights = solved.weights
+    assert best is not None
+    return best
 
 
 def solved_rules(asked: Search, rules: Rules) -> SearchResult:
@@ -161,7 +210,7 @@ class ChosenRule:
             there = Outcome(float(objective), np.array(violations))
         else:
             there = evaluate(own, compiled)
-        each = (0.0,) * score_count(compiled.decisions)
+        each = (0.0,) * score_count(compiled.label_count)
         calibration = Calibration(1.0, each, OUT_OF_FOLD, compiled.sizes[FIRST])
         return replace(own, calibration=calibration).recorded(
             status=status,

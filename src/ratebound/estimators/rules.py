@@ -10,7 +10,7 @@ always one rule, close to the mean of these, that does as well; it is looked for
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -74,6 +74,8 @@ class Rules:
     def __post_init__(self) -> None:
         self.weights = self.values = np.empty((0, 1 + self.promises))
         self.planes: list[int] = []  # places of those that programs asked for
+        self.by_goal: Compiled | None = None  # the problem whose goal these rules stand for, if any
+        self.learned: Rules = self  # those of the problem that the forecast was learned for
         self.ask(np.eye(1 + self.promises)[:1])  # the plain model
 
     @property
@@ -96,8 +98,15 @@ class Rules:
     def deployed(self, weights: Array) -> Array:
         """The values (1+m,) of a rule at weights (1+m,) on these rows, as it is deployed."""
         scores = scored(weights[None] @ self.scorer.terms, self.inside)
-        objectives, violations, _ = self.compiled.measure(scores)
+        objectives, violations, _ = (self.by_goal or self.compiled).measure(scores)
         return np.append(objectives, violations[0])
+
+    def measured(self, places: Sequence[int]) -> tuple[Array, Array]:
+        """The pieces (k, q) of a goal, and violations (k, m), of rules that were asked for."""
+        assert self.by_goal is not None
+        parts = [self.by_goal.measure(self.scores(self.weights[[place]]))[1:] for place in places]
+        violations, pieces = zip(*parts, strict=True)
+        return np.concatenate(pieces), np.concatenate(violations)
 
     def scores(self, weights: Array) -> Array:
         """Scores (K, A, n) out of fold of rules at weights (K, 1+m)."""
@@ -237,6 +246,12 @@ class Rules:
         """
         places = np.unique([0, *self.planes, *others])
         compiled, weights, values = self.compiled, self.weights[places], self.values[places]
+        goal, pieces, objectives = None, None, values[:, 0]
+        if self.by_goal is not None:
+            goal = self.by_goal.goal
+            assert goal is not None
+            pieces = self.measured(places.tolist())[0]
+            objectives = goal.value(pieces)
         count, folds = len(weights), self.scorer.forecast.folds
         own = np.column_stack([np.full(count, WHOLE), weights])
         each = np.repeat(own[:, None], folds, axis=1)
@@ -244,7 +259,9 @@ class Rules:
         return Trace(
             problem=compiled.problem,
             constraints=compiled.constraints,
-            objectives=values[:, 0],
+            objectives=objectives,
+            goal=goal,
+            pieces=pieces,
             violations=values[:, 1:],
             watched={},
             multipliers=weights,
@@ -284,6 +301,7 @@ def rules_for(compiled: Compiled, known: Rules) -> Rules:
 
     Its cells must be the same or coarser: what a row costs then follows from its old cell.
     """
+    known = known.learned
     forecast, own = known.scorer.forecast, known.compiled
     if forecast.width != own.cell_count:
         raise Finer("what was learned are sets of rows, of which there are too many to be told apart")
@@ -301,7 +319,7 @@ def rules_for(compiled: Compiled, known: Rules) -> Rules:
     flat = terms.reshape(len(terms), -1) * float(len(compiled.cells))
     scorer = PlugInScorer(forecast, flat, ("the objective", *compiled.labels), compiled.decisions)
     rules = Rules(compiled, scorer, known.outside, known.split, known.seed, known.together)
-    rules.__dict__["inside"] = known.inside
+    rules.__dict__["inside"], rules.learned = known.inside, known.learned
     if len(compiled.constraints) == known.promises:  # other bounds, most likely: a start
         rules.ask(known.weights[-1:])
     return rules

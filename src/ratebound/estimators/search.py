@@ -46,8 +46,9 @@ from ratebound.game.trace import Trace, beside, judged_on
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile, parted
 from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import FIRST
-from ratebound.rates.named import error_rate
+from ratebound.rates.expressions import FIRST, Expression
+from ratebound.rates.kinds import referral_of
+from ratebound.rates.named import error_rate, referred
 from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.solutions import Stalled, best_iterate, select, shrink
 from ratebound.solution.thresholds import known_groups
@@ -309,10 +310,16 @@ def train(
 
 def play_plainly(asked: Search, rows: Compiled, max_time: float | None, **how: Any) -> Trace:
     """The model trained only to minimize errors on these rows, for as many rounds as on all of them."""
-    errors = compile(Problem(error_rate()), rows.first)
+    errors = compile(Problem(_plain_errors(rows)), rows.first)
     rounds = asked.rounds(asked.compiled)
     keep = Keep(max(1, rounds // KEPT_PLAIN))
     return _play(asked, errors, asked.learner, rounds=rounds, keep=keep, stop=Stop(max_time), **how)
+
+
+def _plain_errors(rows: Compiled) -> Expression:
+    """What the model without promises minimises: errors, and a referral as one, or all were referred."""
+    plain: Expression = error_rate()
+    return plain if referral_of(rows.classes) is None else plain + referred()
 
 
 def _cross_fitted(asked: Search, clock: TimeLimit) -> Trace | None:

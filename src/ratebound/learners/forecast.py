@@ -180,9 +180,14 @@ class Forecast:
         mean: Array = self.labels.answers(X, np.arange(self.folds)).mean(axis=0)
         return mean
 
-    def to_graph(self, graph: Graph, features: str, costs: Array, decisions: int) -> tuple[str, str]:
+    @property
+    def label_count(self) -> int:
+        """The number of labels that are told apart."""
+        return 2 if self.labels.line is None else max(2, len(self.labels.line.intercept))
+
+    def to_graph(self, graph: Graph, features: str, costs: Array) -> tuple[str, str]:
         """What decisions cost at `costs` (C, J), as (n, C), and how likely each label is, (n, D)."""
-        labels = self.labels.to_graph(graph, features, decisions)
+        labels = self.labels.to_graph(graph, features, self.label_count)
         people = None
         if self.populations is not None:
             count = 1 + max(branch.population for branch in self.branches)
@@ -352,13 +357,13 @@ def learn(
     by_cells = _most_cells(compiled) <= MOST_CELLS
     width = compiled.cell_count if by_cells else compiled.slice_count
     asked: list[tuple[Array, int, int | None]] = []  # the rows of each branch
-    asked += [(first[codes == label], 0, label) for label in range(compiled.decisions)]
+    asked += [(first[codes == label], 0, label) for label in range(compiled.label_count)]
     asked += [(every[compiled.rows[n]], place, None) for place, n in enumerate(names) if place]
     asked = [each for each in asked if len(each[0])]
     with bar(folds * (1 + (len(names) > 1) + len(asked)), "model", progress) as shown:
         cross = Cross(inputs, compiled.weights, of, folds, seed, shown, epochs)
         of_labels = _classified(
-            cross, labels, first, codes, compiled.decisions, calibrated=True, stages=stages
+            cross, labels, first, codes, compiled.label_count, calibrated=True, stages=stages
         )
         people = None
         if len(names) > 1:
@@ -392,7 +397,7 @@ def _most_cells(compiled: Compiled) -> int:
     assert compiled.first.y is not None
     codes = compiled.first.y.astype(int)
     first = compiled.cells[compiled.rows[FIRST]]
-    each = [len(np.unique(first[codes == label])) for label in range(compiled.decisions)]
+    each = [len(np.unique(first[codes == label])) for label in range(compiled.label_count)]
     others = [len(np.unique(compiled.cells[compiled.rows[name]])) for name in compiled.others]
     return max([*each, *others])
 

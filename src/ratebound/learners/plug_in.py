@@ -300,9 +300,7 @@ class PlugInScorer(Scorer):
 
     def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
         costs = parameters[:, 1:] @ self.terms
-        total, _ = self.forecast.to_graph(
-            graph, features, costs.reshape(-1, self.forecast.size), self.decisions
-        )
+        total, _ = self.forecast.to_graph(graph, features, costs.reshape(-1, self.forecast.size))
         found = graph("Neg", total)
         if self.decisions == 2:
             return graph("Unsqueeze", found, np.array([2]))
@@ -312,9 +310,9 @@ class PlugInScorer(Scorer):
 
     def label_graph(self, graph: Graph, parameters: Array, features: str) -> str:
         none = np.zeros((1, self.forecast.size))
-        _, likely = self.forecast.to_graph(graph, features, none, self.decisions)
+        _, likely = self.forecast.to_graph(graph, features, none)
         odds = graph("Log", graph("Max", likely, np.array(1e-9)))
-        if self.decisions == 2:
+        if self.forecast.label_count == 2:
             ends = [graph("Gather", odds, np.array([place]), axis=1) for place in (1, 0)]
             odds = graph("Sub", *ends)
         each = graph("Unsqueeze", odds, np.array([1]))

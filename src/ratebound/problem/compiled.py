@@ -27,7 +27,7 @@ from ratebound.problem.sharing import any_shared, of_all, rows_of_all, total_of
 from ratebound.problem.summaries import FeatureScale, digest_of, feature_scale_of
 from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.general import General
-from ratebound.rates.kinds import Classes
+from ratebound.rates.kinds import Classes, label_classes
 
 DENSE = 2**18  # entries up to which a dense matrix is the cheapest
 EVERY = slice(None)  # row
@@ -177,6 +177,11 @@ class Compiled:
     def decisions(self) -> int:
         """The number of classes D there are to decide between."""
         return len(self.classes)
+
+    @property
+    def label_count(self) -> int:
+        """The number of classes that labels may have: all but a referral."""
+        return len(label_classes(self.classes))
 
     @property
     def cell_count(self) -> int:

@@ -34,7 +34,7 @@ from ratebound.problem.guessing import with_known_groups
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.problem.reductions import curves, ratios
+from ratebound.problem.reductions import curves, mixed, ratios
 from ratebound.problem.reductions.goal import (
     Linearization,
     NonlinearObjective,
@@ -49,7 +49,18 @@ from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.demands import area_budgets
 from ratebound.rates.expressions import FIRST, Area, Expression, Rate, Ratio
 from ratebound.rates.general import General
-from ratebound.rates.kinds import ANY, YES, Atom, Classes, atoms, class_of, is_cost, place_of
+from ratebound.rates.kinds import (
+    ANY,
+    YES,
+    Atom,
+    Classes,
+    atoms,
+    check_decided,
+    class_of,
+    is_cost,
+    place_of,
+    referral_of,
+)
 from ratebound.rates.subsets import EVERYONE, Label, Name, Subset, Value, value_text
 
 Key = tuple[float | str, Name | None]  # a threshold, and a column of amounts
@@ -118,6 +129,7 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
         if not isinstance(population, Population):
             raise TypeError(f"{name} must be a rb.Population, got {type(population).__name__}")
     classes = classes_of(populations, first)
+    check_decided(problem.rates, classes)
     if len(classes) > 2:
         populations = {name: each.among(classes) for name, each in populations.items()}
     weights = {name: _weight(each) for name, each in populations.items()}
@@ -201,6 +213,11 @@ def _check_said(problem: Problem, classes: Classes) -> None:
     """Raise where an area or a ratio does not fit several classes, in the words that were said."""
     for promise in problem.constraints:
         if isinstance(promise.left, Area):
+            if referral_of(classes) is not None:
+                raise ValueError(
+                    f"{promise}: an area is that of one score, and where rows may be referred a row has "
+                    "several: bound rates, as in recall() >= 0.8"
+                )
             raise ValueError(
                 f"{promise}: an area is that of two classes, and there are {len(classes)}: bound "
                 f"rates of a class, as in recall(of={value_text(classes[-1])}) >= 0.8"
@@ -223,6 +240,8 @@ def goal_of(problem: Problem, classes: tuple[Value, ...]) -> NonlinearObjective 
     """
     if ratios.accepts(problem):
         return ratios.apply(problem)
+    if mixed.accepts(problem):
+        return mixed.apply(problem)
     return curves.apply(problem, classes) if curves.accepts(problem) else None
 
 

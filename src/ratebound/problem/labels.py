@@ -15,8 +15,8 @@ import numpy as np
 
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, distinct, is_missing, some, unmasked
-from ratebound.rates.kinds import TWO, Classes
-from ratebound.rates.subsets import plain_value
+from ratebound.rates.kinds import TWO, Classes, label_classes, referral_of
+from ratebound.rates.subsets import Referral, plain_value
 
 MOST_CLASSES = 1000  # classes; more than that are not classes
 # Of each, the other is known though only one occurs.
@@ -37,7 +37,8 @@ class Labels:
     @property
     def yes(self) -> Any:
         """The label that is yes; None if nothing says so, and of more than two classes."""
-        return self.classes[1] if self.classes is not None and len(self.classes) == 2 else None
+        labels = label_classes(self.classes or ())
+        return labels[1] if len(labels) == 2 else None
 
     def places(self, values: Array, what: str) -> Array:
         """The place (n,) of each label among the classes; of two, whether it is yes."""
@@ -46,6 +47,12 @@ class Labels:
         if (places < 0).any():
             strange = some(distinct(values[places < 0]))
             raise ValueError(f"{what} holds {strange}, which is none of the classes {some(classes)}")
+        referral = referral_of(classes)
+        if what == "y" and referral is not None and (places == len(classes) - 1).any():
+            raise ValueError(
+                f"y holds {str(referral)!r}, which is what a referral is called: no row may have it as "
+                "its label. Call referrals otherwise, refer=..., or leave those rows out"
+            )
         return places == 1 if len(classes) == 2 else places
 
     def decided(self, values: Array, what: str) -> Array:
@@ -54,6 +61,8 @@ class Labels:
         A value that equals a label means that label, so 0 means False. But True is yes whichever number
         is.
         """
+        if (referral := referral_of(self.classes or TWO)) is not None:
+            return self._decided_or_referred(values, what, referral)
         if len(self.classes or TWO) > 2:
             return self.places(values, what)
         held = distinct(values, None)
@@ -74,6 +83,46 @@ class Labels:
             f"{what} holds {some(held)}, and yes or no is needed: 1 or 0, True or False, or {labels}. "
             "Instead of probabilities, pass the decisions"
         )
+
+    def _decided_or_referred(self, values: Array, what: str, referral: Referral) -> Array:
+        """The places of decisions where rows may be referred; the others go by the labels alone."""
+        assert self.classes is not None
+        labels = label_classes(self.classes)
+        referred = np.asarray(values == referral, dtype=bool)
+        places = np.full(len(values), len(labels))
+        if not referred.all():
+            own = Labels(labels, self.named_no).decided(values[~referred], what)
+            places[~referred] = own.astype(int)
+        return places
+
+
+def class_array(classes: Sequence[Any]) -> Array:
+    """The classes as an array (D,), each as it is: labels that are numbers beside a referral's name.
+
+    >>> class_array((0, 1, Referral("ask")))
+    array([0, 1, 'ask'], dtype=object)
+    """
+    if len({isinstance(each, str) for each in classes}) < 2:
+        return np.asarray(classes)
+    plain = [str(each) if isinstance(each, str) else np.asarray(each).item() for each in classes]
+    return np.array(plain, dtype=object)
+
+
+def with_referral(classes: Classes, refer: Any) -> Classes:
+    """The classes and a referral after them.
+
+    >>> with_referral(("no", "yes"), "yes")
+    Traceback (most recent call last):
+    ValueError: refer='yes' is one of the labels, 'no', 'yes': give the referral another name. Rows ...
+    """
+    if not isinstance(refer, str) or not refer.strip():
+        raise TypeError(f"refer= takes the name of the decision to refer, a text, got {refer!r}")
+    if any(str(each) == refer for each in classes):
+        raise ValueError(
+            f"refer={refer!r} is one of the labels, {some(classes)}: give the referral another name. "
+            "Rows that were referred, and have no label yet, are left out"
+        )
+    return (*classes, Referral(refer))
 
 
 def places_among(values: Array, classes: Sequence[Any]) -> Array:
@@ -121,15 +170,23 @@ def label_values(y: Any) -> Array:
 
 
 def labels_of(
-    values: Array | None, positive: Any = None, classes: Sequence[Any] | None = None
+    values: Array | None,
+    positive: Any = None,
+    classes: Sequence[Any] | None = None,
+    refer: str | None = None,
 ) -> Labels:
     """The classes of these labels (n,), if there are any: those given, or those that occur.
+
+    `refer` is what a referral is called, a class more that no label has.
 
     >>> labels_of(np.array(["yes", "no"])).classes, labels_of(np.array([1, 1])).classes
     (('no', 'yes'), (0, 1))
     >>> labels_of(np.array(["good", "good"]), positive="good").classes
     ('not good', 'good')
     """
+    if refer is not None:
+        own = labels_of(values, positive, classes)
+        return Labels(with_referral(own.classes or TWO, refer), own.named_no)
     if classes is not None:
         return Labels(_given(classes, positive))
     held = [] if values is None else distinct(values)
@@ -150,6 +207,8 @@ def _given(classes: Sequence[Any], positive: Any) -> Classes:
             "classes takes all labels in order, as in ['bird', 'cat', 'dog'], and without positive="
         )
     labels = tuple(plain_value(each) for each in classes)
+    if any(isinstance(each, Referral) for each in labels[:-1]) or len(label_classes(labels)) < 2:
+        raise ValueError("classes takes two labels or more, and a referral after them")
     if len(set(labels)) < max(len(labels), 2):
         raise ValueError(f"classes takes two or more different labels, got {some(labels)}")
     return labels

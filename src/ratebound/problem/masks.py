@@ -16,6 +16,7 @@ from ratebound.rates.kinds import place_of
 from ratebound.rates.subsets import (
     EVERYONE,
     Compare,
+    Decided,
     Decision,
     In,
     Label,
@@ -129,6 +130,8 @@ def _leaf(
         return np.asarray(population.y == place_of(subset.of, population.classes or ()))
     if isinstance(subset, Decision):
         return population.existing(subset.versus, subset.of)
+    if isinstance(subset, Decided):  # which is the model's affair: of rows, any may be
+        return np.ones(len(population), dtype=bool)
     assert isinstance(subset, Compare | In | Missing), subset
     name, values = subset.column, column(subset.column)
     if isinstance(subset, Missing):

@@ -57,6 +57,9 @@ class Population:
     classes : sequence, default=None
         What labels may be; of two, no and then yes. By default those that occur, in sorted order. Give
         them if some have no row here.
+    refer : str, default=None
+        What the decision is called that refers a row to a person, beside the labels; no row may have it
+        as its label. By default every row is decided.
     models : dict of str to model, default=None
         Existing fitted models. The decisions of each on `X` become a column of its name, for
         ``versus=``. By default there are none.
@@ -100,6 +103,7 @@ class Population:
         weights: Any = None,
         positive: Any = None,
         classes: Sequence[Any] | None = None,
+        refer: str | None = None,
         models: Mapping[str, Any] | None = None,
     ) -> None:
         self.X = as_csr(X) if is_sparse(X) else unmasked(X)
@@ -117,7 +121,7 @@ class Population:
         if self.size == 0:
             raise ValueError("a population needs at least one row")
         given = None if y is None else label_values(y)
-        self.labels = labels_of(given, positive, classes)
+        self.labels = labels_of(given, positive, classes, refer)
         self.y = None if given is None else self.labels.places(given, "y")
         self.weights = None if weights is None else read_weights(weights)
         if not isinstance(models or {}, Mapping):
@@ -452,7 +456,7 @@ class Population:
         values = self.column(name)
         if lacking := int(is_missing(values).sum()):
             raise ValueError(
-                f"column {name!r} has {lacking:,} missing values, and an existing model decides every "
+                f"column {name!r} has {lacking:,} missing values, and it takes a decision for every "
                 "row: leave those rows out, or fill in what happens to them"
             )
         decided = self.labels.decided(values, f"column {name!r}")

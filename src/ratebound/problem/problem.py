@@ -21,6 +21,7 @@ from ratebound.rates.expressions import (
     Constraint,
     Expression,
     Metric,
+    MixedSum,
     Rate,
     Ratio,
     SingleMetric,
@@ -31,7 +32,7 @@ from ratebound.rates.guesses import Guessed, as_guessed, whatever_is_missing
 from ratebound.rates.kinds import wanted
 from ratebound.rates.ranges import Parity, Range
 from ratebound.rates.reach import check_reach
-from ratebound.rates.subsets import Name, columns_in
+from ratebound.rates.subsets import Name, columns_in, only_decided
 from ratebound.rates.text import parse, parse_objective, read_rate
 
 Promises = Iterable["Promise | Range | str | Promises"]
@@ -334,7 +335,7 @@ class Problem:
             else:
                 metric = objective = parse_objective(objective)
         if metric is objective and isinstance(metric, Metric):
-            by_itself = isinstance(metric, Expression) and "less" in wanted(metric)
+            by_itself = "less" in wanted(metric) and _minimised_by_itself(metric)
             if not by_itself and wanted(metric) != {"more"}:  # which is refused with what to write
                 raise ValueError(
                     f"{metric}: say which way it is to go, as in {f'minimize {metric}'!r} or "
@@ -472,6 +473,13 @@ def _check_objective_known(objective: Metric, ways: Sequence[Guessed]) -> None:
                 )
 
 
+def _minimised_by_itself(metric: Metric) -> bool:
+    """Whether it goes without saying that it is minimised, if less of it is better."""
+    if isinstance(metric, Ratio):
+        return metric.rate is not None and only_decided(metric.rate.subset)[0]
+    return isinstance(metric, Expression | MixedSum)
+
+
 def _flatten(promises: Promises | Promise | Range | str) -> Iterable[Promise]:
     if isinstance(promises, Goal) and not promises.columns:
         yield from promises.constraints({})
@@ -576,6 +584,8 @@ def _side(side: Metric) -> str | dict[str, Any]:
         return {"factor": side.factor, "of": str(side.rate)}
     if isinstance(side, Ratio) and side.rate is None:
         return {"numerator": _side(side.numerator), "denominator": _side(side.denominator)}
+    if isinstance(side, MixedSum):
+        return {"ratio": _side(side.ratio), "rest": _side(side.rest)}
     if isinstance(side, SingleMetric):
         return str(side)
     assert isinstance(side, Expression)
@@ -596,6 +606,11 @@ def _read(side: Any) -> Metric:
             raise ValueError(f"{str(side)[:200]} is no multiple of a ratio")
         multiple: Ratio = ratio * as_number(side["factor"], "a factor")
         return multiple
+    if "ratio" in side:
+        ratio, rest = _read(side["ratio"]), _read(side["rest"])
+        if isinstance(ratio, Ratio) and isinstance(rest, Expression):
+            return MixedSum(ratio, rest)
+        raise ValueError(f"{str(side)[:200]} is no sum of a ratio and rates")
     if "numerator" in side:
         numerator, denominator = _read(side["numerator"]), _read(side["denominator"])
         if isinstance(numerator, Expression) and isinstance(denominator, Expression):

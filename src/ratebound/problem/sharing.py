@@ -16,7 +16,7 @@ from ratebound.problem.frames import frame_columns, some
 from ratebound.problem.labels import labels_of
 from ratebound.problem.population import Population
 from ratebound.rates.expressions import FIRST
-from ratebound.rates.kinds import TWO, Classes
+from ratebound.rates.kinds import TWO, Classes, label_classes, referral_of
 from ratebound.rates.subsets import in_order
 
 Value = TypeVar("Value")
@@ -112,4 +112,6 @@ def _known(population: Population) -> Classes | None:
     held = sorted(set().union(*of_all(population, own)), key=in_order)
     if len(held) <= 2 and all(len(classes) == 2 and classes[1] == every[0][1] for classes in every):
         return labels_of(np.array(held, dtype=object), every[0][1]).classes
-    return tuple(sorted({value for each in every for value in each}, key=in_order))
+    labels = {value for each in every for value in label_classes(each)}
+    referral = referral_of(every[0])
+    return (*sorted(labels, key=in_order), *(() if referral is None else (referral,)))

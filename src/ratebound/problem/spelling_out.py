@@ -23,7 +23,7 @@ from ratebound.problem.problem import LeftOut, Problem
 from ratebound.problem.sharing import is_whole, of_all
 from ratebound.problem.values import ReadColumn
 from ratebound.rates.demands import is_even
-from ratebound.rates.expressions import FIRST, Constraint, Expression, Metric, Rate, Ratio
+from ratebound.rates.expressions import FIRST, Constraint, Expression, Metric, MixedSum, Rate, Ratio
 from ratebound.rates.grouping import Goal, Promise, group_of, of_every_class, rates_of_every_class
 from ratebound.rates.kinds import TWO, Classes, counted, counted_over, is_count
 from ratebound.rates.subsets import Name, Value, column_text, in_order, plain_value
@@ -269,6 +269,10 @@ def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
                 numerator=metric.numerator.with_rates(stated),
                 denominator=metric.denominator.with_rates(stated),
             )
+        if isinstance(metric, MixedSum):
+            ratio = stated_in(metric.ratio)
+            assert isinstance(ratio, Ratio)
+            return MixedSum(ratio, metric.rest.with_rates(stated))
         return metric
 
     def promise(constraint: Constraint) -> Constraint:

@@ -17,7 +17,7 @@ from ratebound.rates.named import *  # noqa: F403  # every rate
 from ratebound.rates.naming import rate, ratio
 from ratebound.rates.ranges import Range
 from ratebound.rates.stating import goal
-from ratebound.rates.subsets import Subset, column, missing, where
+from ratebound.rates.subsets import Subset, column, decided, missing, where
 from ratebound.rates.text import parse
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Subset",
     "column",
     "constraint",
+    "decided",
     "equal",
     "g_mean",
     "goal",

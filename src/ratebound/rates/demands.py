@@ -14,7 +14,7 @@ from typing import Literal
 
 from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio
 from ratebound.rates.general import General
-from ratebound.rates.kinds import ANY, atoms, is_count
+from ratebound.rates.kinds import ANY, KINDS, atoms, is_count
 from ratebound.rates.subsets import EVERYONE, Label, Subset, holds
 
 Form = Literal["proportion", "odds", "share", "other"]
@@ -99,8 +99,10 @@ def form_of(ratio: Ratio) -> Form:
     rates = ratio.numerator.rates + ratio.denominator.rates
     existing = {rate.versus for rate in rates if rate.versus is not None}
     classes = {rate.of for rate in rates}  # all else is another class, as if there were two
-    several = any(len(said) > 1 for said in (existing, classes, {rate.at for rate in rates}))
-    if not is_even(ratio) or several or any(rate.kind == "confusion" for rate in rates):
+    experts = {rate.expert for rate in rates}
+    several = any(len(said) > 1 for said in (existing, experts, classes, {rate.at for rate in rates}))
+    unlike = any(KINDS[rate.kind].speaks in ("two classes", "the referral") for rate in rates)
+    if not is_even(ratio) or several or unlike:
         return "other"
     rows = list(product((False, True), repeat=3))
     both = [(_added(ratio.numerator, *row), _added(ratio.denominator, *row)) for row in rows]
@@ -130,7 +132,8 @@ def _added(side: Expression, yes: bool, label: bool, existing: bool) -> float:
 
     total = 0.0
     for rate, coefficient in side.terms:
-        for atom in atoms(replace(rate, subset=EVERYONE, of=None)):
+        # A row that is referred adds to neither side, or with an expert as that decision does.
+        for atom in atoms(replace(rate, subset=EVERYONE, of=None, expert=None)):
             if (atom.predicted is ANY or atom.predicted is yes) and holds(atom.given, said):
                 total += coefficient
     return total

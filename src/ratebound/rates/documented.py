@@ -45,6 +45,9 @@ OPTIONS = {
     classes there is no such class, so it has to be named.""",
     "versus": """versus : str
     The column with the existing model's decisions.""",
+    "expert": """expert : str, default=None
+    The column with what a person decides of rows that are referred: then these count by that. By default
+    they count as not decided.""",
     "on": """on : str, default=None
     The name of the population whose rows count. By default the first, which the model is trained on.""",
     "at": """at : float or str, default=None
@@ -148,7 +151,9 @@ def formula(kind: Kind) -> str | None:
     """
     if kind.sides is not None:
         return " / ".join(map(_side, kind.sides({})))
-    if kind.unit not in ("share", "count") or kind.versus or kind.speaks == "two classes":
+    if kind.unit not in ("share", "count") or kind.versus:
+        return None
+    if kind.speaks in ("two classes", "the referral"):
         return None
     counted_atoms = atoms(Rate(kind.name))
     above = _sum(Counter(letter for atom in counted_atoms for letter in _cells(atom)))

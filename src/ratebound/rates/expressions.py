@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FIRST = "train"  # the population that rates without ``on=`` speak of
 # What any rate may take besides conditions, in the order it prints them: never the names of columns.
-OPTIONS = ("of", "versus", "on", "at", "bins", "per")
+OPTIONS = ("of", "versus", "expert", "on", "at", "bins", "per")
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +52,9 @@ class Rate(Said):
         at their defaults.
     of : str, bool, int or float, default=None
         The class it speaks of. By default the positive one of two.
+    expert : str, default=None
+        The column with what a person decides of rows that are referred. By default these are not
+        decided.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class Rate(Said):
     per: float | None = None
     own: tuple[tuple[str, Value], ...] = ()
     of: Value | None = None
+    expert: str | None = None
 
     @property
     def population(self) -> str:
@@ -146,7 +150,10 @@ class Expression(Metric):
     def __hash__(self) -> int:
         return hash((frozenset(self.terms), self.constant))
 
-    def __add__(self, other: Expression | float) -> Expression:
+    def __add__(self, other: Any) -> Any:
+        """Another sum; a `MixedSum` where `other` is a ratio."""
+        if isinstance(other, Ratio | MixedSum):
+            return other + self
         other = as_expression(other, "added to a rate")
         merged = dict(self.terms)
         for rate, coefficient in other.terms:
@@ -212,7 +219,8 @@ class Expression(Metric):
             The new sum.
         """
         terms = tuple((changed(rate), coefficient) for rate, coefficient in self.terms)
-        return Expression() + Expression(terms, self.constant)
+        merged: Expression = Expression() + Expression(terms, self.constant)
+        return merged
 
     def __str__(self) -> str:
         text = ""
@@ -322,6 +330,19 @@ class Ratio(SingleMetric):
 
     __rmul__ = __mul__  # type: ignore[assignment]  # others refuse anything here too
 
+    def __add__(self, other: Any) -> MixedSum:  # type: ignore[override]  # others refuse anything
+        """The ratio and a sum of rates, as an objective."""
+        if isinstance(other, Ratio | MixedSum):
+            raise TypeError(f"{self} + {other}: an objective adds rates to one ratio, not to two")
+        if not isinstance(other, Expression) or not other.terms:
+            self._no_arithmetic()
+        return MixedSum(self, other)
+
+    __radd__ = __add__  # type: ignore[assignment]  # others refuse anything here too
+
+    def __sub__(self, other: Any) -> MixedSum:  # type: ignore[override]  # others refuse anything
+        return self + (-other if isinstance(other, Expression) else other)
+
     def _compared(self, relation: Bound, other: Any) -> Any:
         """A `Constraint` where `other` is a number, a `Parity` where it is another ratio."""
         from ratebound.rates.ranges import Parity
@@ -340,6 +361,45 @@ class Ratio(SingleMetric):
         if self.rate is not None:
             return str(self.rate) if self.factor == 1.0 else f"{self.factor!r} * {self.rate}"
         return f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"
+
+
+@dataclass(frozen=True, repr=False)
+class MixedSum(SingleMetric):
+    """A ratio plus a sum of rates, as an objective: ``error_rate(decided) + 0.2 * referred()``."""
+
+    ratio: Ratio
+    rest: Expression
+    rate: None = None
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        return tuple(dict.fromkeys(self.ratio.rates + self.rest.rates))
+
+    def __add__(self, other: Any) -> MixedSum:  # type: ignore[override]  # others refuse anything
+        if isinstance(other, Ratio | MixedSum):
+            raise TypeError(f"{self} + {other}: an objective adds rates to one ratio, not to two")
+        return replace(self, rest=self.rest + as_expression(other, "added to a ratio"))
+
+    __radd__ = __add__  # type: ignore[assignment]  # others refuse anything here too
+
+    def __sub__(self, other: Any) -> MixedSum:  # type: ignore[override]  # others refuse anything
+        return self + -as_expression(other, "subtracted from a ratio")
+
+    def __mul__(self, number: Any) -> MixedSum:  # type: ignore[override]  # others refuse anything
+        return MixedSum(self.ratio * number, self.rest * number)
+
+    __rmul__ = __mul__  # type: ignore[assignment]  # others refuse anything here too
+
+    def _bound(self, other: Any) -> NoReturn:
+        raise TypeError(
+            f"{self} is an objective, since it is not a sum of rates alone; as a promise, bound each "
+            f"part: {self.ratio} <= 0.1, and {self.rest} by itself"
+        )
+
+    def __str__(self) -> str:
+        text = str(self.rest)
+        joined = f"- {text[1:]}" if text.startswith("-") else f"+ {text}"
+        return f"{self.ratio} {joined}"
 
 
 @dataclass(frozen=True, repr=False)

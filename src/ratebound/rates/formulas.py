@@ -6,10 +6,18 @@ number of them, and E a mean. What stands behind the bar says among which rows.
 
 from __future__ import annotations
 
-from ratebound.rates.expressions import Area, Constraint, Expression, Metric, Rate, Ratio
+from ratebound.rates.expressions import (
+    Area,
+    Constraint,
+    Expression,
+    Metric,
+    MixedSum,
+    Rate,
+    Ratio,
+)
 from ratebound.rates.kinds import KINDS, TWO, Classes, is_count
 from ratebound.rates.ranges import Parity
-from ratebound.rates.subsets import EVERYONE, Value, value_text
+from ratebound.rates.subsets import EVERYONE, Value, only_decided, value_text
 
 SIGNS = {"<=": "≤", ">=": "≥"}
 SAID = {"<=": "is at most", ">=": "is at least"}
@@ -35,6 +43,8 @@ def formula(said: Constraint | Parity | Metric, classes: Classes = TWO) -> str:
         if said.rate is not None and KINDS[said.rate.kind].event is not None:
             return _times(said.factor, _rate(said.rate, classes))
         return f"({_sum(said.numerator, classes)}) / ({_sum(said.denominator, classes)})"
+    if isinstance(said, MixedSum):
+        return f"{formula(said.ratio, classes)} + {_sum(said.rest, classes)}".replace("+ −", "− ")
     return str(said)  # a function of several rates, in its own words
 
 
@@ -72,14 +82,20 @@ def _meaning(rate: Rate) -> str:
     words = f"the {words}" if words.split()[0] in ("share", "number", "mean", "area") else words
     said = [] if rate.of is None else [f"yes being {value_text(rate.of)}"]
     said += [f"{name.replace('_', ' ')} being {value_text(own)}" for name, own in rate.own]
-    said += [] if rate.subset == EVERYONE else [f"where {rate.subset}"]
+    of_decided, rows = only_decided(rate.subset)
+    said += ["among rows that are decided"] if of_decided else []
+    said += [] if rows == EVERYONE else [f"where {rows}"]
+    if rate.expert:
+        said += [f"referred rows as {value_text(rate.expert)} decides them"]
     said += [f"on {rate.on}"] if rate.on else []
     said += [f"of every {rate.per:g} rows"] if rate.per is not None else []
     return f"{words}, {', '.join(said)}," if said else words
 
 
 def _among(rate: Rate) -> str:
-    where = "of everyone" if rate.subset == EVERYONE else f"where {rate.subset}"
+    of_decided, rows = only_decided(rate.subset)
+    everyone = "of all that are decided" if of_decided else "of everyone"
+    where = everyone if rows == EVERYONE else f"where {rate.subset}"
     return where + (f" on {rate.on}" if rate.on else "")
 
 
@@ -124,6 +140,8 @@ def _rate(rate: Rate, classes: Classes) -> str:
     named: dict[str, Value] = {"c": rate.of if rate.of is not None else 1, **dict(rate.own)}
     said = {key: _class(value, classes) for key, value in named.items()}
     event, among = (part.format(**said) for part in kind.event)
+    if rate.expert is not None:
+        event = f"{event}, with {rate.expert}"
     if rate.at is not None and rate.at != 0:
         event = event.replace("ŷ", f"ŷ[{rate.at}]")
     sign = "E" if rate.kind == "cost" else "N" if is_count(rate) else "P"
@@ -142,7 +160,10 @@ def _of(event: str, among: str, rate: Rate, sign: str) -> str:
 
 
 def _subset(rate: Rate) -> str:
-    words = "" if rate.subset == EVERYONE else str(rate.subset)
+    of_decided, rows = only_decided(rate.subset)
+    words = "" if rows == EVERYONE else str(rows)
+    if of_decided:
+        return "ŷ ≠ refer" + f", {words}" * bool(words)
     return f"({words})" if " or " in words else words  # what stands before it is an "and"
 
 

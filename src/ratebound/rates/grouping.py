@@ -16,7 +16,7 @@ from typing import Any
 
 from ratebound.base.checks import check_whole
 from ratebound.rates.expressions import FIRST, Constraint, Expression, Metric, Rate, Ratio
-from ratebound.rates.kinds import KINDS
+from ratebound.rates.kinds import KINDS, label_classes
 from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import (
     EVERYONE,
@@ -225,6 +225,7 @@ class Goal:
             One for each class, or the goal itself alone.
         """
         takes = "of" in inspect.signature(GOALS[self.name]).parameters if self.name in GOALS else False
+        classes = label_classes(tuple(classes))
         if len(classes) <= 2 or not takes or "of" in dict(self.options):
             return [self]
         return [replace(self, options=(*self.options, ("of", each))) for each in classes]
@@ -294,6 +295,7 @@ def of_every_class(constraint: Constraint, classes: Sequence[Value]) -> list[Con
     >>> of_every_class(promise, ("bird", "cat", "dog"))
     [recall(of="bird") >= 0.7, recall(of="cat") >= 0.7, recall(of="dog") >= 0.7]
     """
+    classes = label_classes(tuple(classes))
     open_rates = [rate for rate in constraint.rates if _is_open(rate)]
     if len(classes) <= 2 or not constraint.every_class or not open_rates:
         return [constraint]
@@ -302,6 +304,7 @@ def of_every_class(constraint: Constraint, classes: Sequence[Value]) -> list[Con
 
 def rates_of_every_class(rate: Rate, classes: Sequence[Value]) -> list[Rate]:
     """A rate of each of `classes`, if there are more than two and it speaks of one but names none."""
+    classes = label_classes(tuple(classes))
     return (
         [replace(rate, of=each) for each in classes] if len(classes) > 2 and _is_open(rate) else [rate]
     )

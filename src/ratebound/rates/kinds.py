@@ -7,19 +7,29 @@ and a denominator, sums of linear kinds. An area is `roc_auc`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ratebound.base.checks import as_number, closest
-from ratebound.rates.expressions import Area, Expression, Metric, Rate, Ratio
-from ratebound.rates.subsets import Decision, Label, Name, Subset, Value, value_text
+from ratebound.rates.expressions import Area, Expression, Metric, MixedSum, Rate, Ratio
+from ratebound.rates.subsets import (
+    Decision,
+    Label,
+    Name,
+    Referral,
+    Subset,
+    Value,
+    only_decided,
+    value_text,
+)
 
 Unit = Literal["share", "count", "cost", "ratio", "area"]
-Speaks = Literal["one class", "two classes", "every class", "no class"]
+Speaks = Literal["one class", "two classes", "every class", "no class", "the referral"]
 # What is wanted of a rate: more, less, either by its use, or neither where no model changes it.
 Better = Literal["more", "less", "either", "neither"]
-Classes = tuple[Value, ...]  # what may be decided, in order; of two, no and then yes
+# What may be decided, in order; of two, no and then yes. A `Referral` is the last, and no label.
+Classes = tuple[Value, ...]
 YES, NO, ANY = True, False, None
 TWO: Classes = (False, True)
 LABEL = Label()
@@ -78,6 +88,7 @@ class Kind:
     check_own: Own | None = None
     speaks: Speaks = "one class"  # of which of several classes
     better: Better = "either"  # of shares, counts and costs; of a ratio it follows from its sides
+    decided: Sides | None = None  # of a share or a cost: the same of rows that are not referred
     event: tuple[str, str] | None = None  # in a formula: what is counted, and among which rows
     example: tuple[str, str] | None = None  # what someone would say, and the promise that says it
 
@@ -89,7 +100,8 @@ class Kind:
         if self.unit == "area":
             return ("on", "bins")
         per = ("per",) if self.unit in ("count", "cost") else ()
-        return (*classes, *self.own, *versus, "on", "at", *per)
+        expert = ("expert",) if self.speaks not in ("the referral", "no class") else ()
+        return (*classes, *self.own, *versus, *expert, "on", "at", *per)
 
 
 class _Kinds(dict[str, Kind]):
@@ -106,24 +118,43 @@ KINDS = _Kinds()
 def metric_of(rate: Rate) -> Metric:
     """What the words of a rate stand for: a sum of itself alone, a ratio or an area."""
     kind = KINDS[rate.kind]
-    if kind.counts is not None:
-        return Expression(((rate, 1.0),))
-    if kind.sides is None:
-        return Area(rate)
+    is_of_decided, rows = only_decided(rate.subset)
+    sides = _sides_of_decided(rate, kind) if is_of_decided else kind.sides
+    if sides is None:
+        return Area(rate) if kind.counts is None else Expression(((rate, 1.0),))
 
     def said_of(part: Rate) -> Rate:
         """A rate of the numerator or denominator, on the rows that the ratio speaks of."""
+        takes = KINDS[part.kind].options
         return replace(
             part,
-            subset=part.subset & rate.subset,
+            subset=part.subset & rows,
             on=part.on or rate.on,
             at=rate.at if part.at is None else part.at,
-            versus=rate.versus if KINDS[part.kind].versus else None,
-            of=rate.of if part.of is None and KINDS[part.kind].speaks == "one class" else part.of,
+            versus=rate.versus if "versus" in takes else None,
+            expert=rate.expert if part.expert is None and "expert" in takes else part.expert,
+            of=rate.of if part.of is None and "of" in takes else part.of,
         )
 
-    numerator, denominator = (side.with_rates(said_of) for side in kind.sides(dict(rate.own)))
+    numerator, denominator = (side.with_rates(said_of) for side in sides(dict(rate.own)))
     return Ratio(numerator, denominator, rate)
+
+
+def _sides_of_decided(rate: Rate, kind: Kind) -> Sides:
+    """The two sides of a rate among the rows that are decided."""
+    if rate.expert is not None:
+        raise ValueError(
+            f"{rate}: with expert= every row is decided, by the model or by the expert: leave out one"
+        )
+    if kind.decided is not None:
+        return kind.decided
+    if kind.unit == "ratio":
+        assert kind.sides is not None
+        counts = (part for side in kind.sides(dict(rate.own)) for part in side.rates)
+        if all(KINDS[part.kind].unit == "count" for part in counts):
+            return kind.sides  # what is counted are decisions, and a referral is none
+    why = "it counts decisions already" if kind.unit == "count" else "it does not speak of such rows"
+    raise ValueError(f"{rate.kind} takes no 'decided', {why}: leave that out")
 
 
 def wanted(metric: Metric) -> set[Better]:
@@ -138,10 +169,40 @@ def wanted(metric: Metric) -> set[Better]:
     if isinstance(metric, Ratio):
         above = wanted(metric.numerator)
         return {"either"} if len(above) > 1 or above == wanted(metric.denominator) else above
+    if isinstance(metric, MixedSum):
+        return wanted(metric.ratio) | wanted(metric.rest)
     turned: dict[Better, Better] = {"more": "less", "less": "more"}
     terms = metric.terms if isinstance(metric, Expression) else ()
     each = ((KINDS[rate.kind].better, times) for rate, times in terms)
     return {turned.get(of, of) if times < 0 else of for of, times in each} - {"neither"}
+
+
+def label_classes(classes: Classes) -> Classes:
+    """The classes that rows may have as their label: all but a referral.
+
+    >>> label_classes(("no", "yes", Referral("ask")))
+    ('no', 'yes')
+    """
+    return classes[:-1] if referral_of(classes) is not None else classes
+
+
+def referral_of(classes: Classes) -> Referral | None:
+    """What a referral is called, if rows may be referred."""
+    last = classes[-1] if classes else None
+    return last if isinstance(last, Referral) else None
+
+
+NOBODY_REFERRED = (
+    "here no row is referred to anyone: say what that decision is called, as in "
+    'RateConstrainedClassifier(..., refer="ask a person") or rb.Population(..., refer=...)'
+)
+
+
+def check_decided(rates: Iterable[Rate], classes: Classes) -> None:
+    """Raise where a rate is of rows that are decided, and none can be referred."""
+    for rate in rates:
+        if only_decided(rate.subset)[0] and referral_of(classes) is None:
+            raise ValueError(f"{rate}: {NOBODY_REFERRED}")
 
 
 def atoms(rate: Rate, classes: Classes = TWO) -> tuple[Atom, ...]:
@@ -152,27 +213,42 @@ def atoms(rate: Rate, classes: Classes = TWO) -> tuple[Atom, ...]:
     """
     kind, own = KINDS[rate.kind], dict(rate.own)
     assert kind.counts is not None, f"{rate} is no sum of rows"
+    labels, referral = label_classes(classes), referral_of(classes)
+    if referral is None and (kind.speaks == "the referral" or rate.expert is not None):
+        raise ValueError(NOBODY_REFERRED)
+    if kind.speaks == "the referral":
+        return _of_class(rate, labels[-1], referral, classes)
     if kind.speaks == "every class":
-        return tuple(atom for each in reversed(classes) for atom in _of_class(rate, each, each, classes))
+        # Beside an existing model's, a referral is a decision like any other.
+        own_classes = classes if kind.versus and not kind.labels and rate.expert is None else labels
+        each_class = reversed(own_classes)
+        return tuple(atom for each in each_class for atom in _of_class(rate, each, each, classes))
     if "predicted" in own:
         return _of_class(rate, own["label"], own["predicted"], classes)
-    if own.keys() == {"column"} and rate.of is None and len(classes) > 2:  # of any error
-        each = (_of_class(rate, each, each, classes) for each in reversed(classes))
-        return tuple(missed for missed, _ in each)
+    if own.keys() == {"column"} and rate.of is None and len(labels) > 2:  # of any error
+        errors = (_of_class(rate, each, each, classes) for each in reversed(labels))
+        missed = 1 if referral is None else (len(labels) - 1) * (1 if rate.expert is None else 2)
+        return tuple(atom for of_class in errors for atom in of_class[:missed])
     of = class_of(rate, classes)
     return _of_class(rate, of, of, classes)
 
 
 def class_of(rate: Rate, classes: Classes) -> Value:
     """The class that a rate speaks of; the last of two, and an error of more, where it does not say."""
+    labels, referral = label_classes(classes), referral_of(classes)
     if KINDS[rate.kind].speaks != "one class":
-        return classes[-1]
-    if rate.of is None and len(classes) > 2:
+        return labels[-1]
+    if rate.of is None and len(labels) > 2:
         raise ValueError(
-            f"there are {len(classes)} classes, so say which one it speaks of: "
-            f"{rate.kind}(of={value_text(classes[0])}). They are {_listed(classes)}"
+            f"there are {len(labels)} classes, so say which one it speaks of: "
+            f"{rate.kind}(of={value_text(labels[0])}). They are {_listed(labels)}"
         )
-    return classes[-1] if rate.of is None else rate.of
+    if referral is not None and rate.of == referral:
+        raise ValueError(
+            f"{value_text(referral)} is what a referral is called, and no row has it as its label: "
+            "the share of rows that are referred is referred()"
+        )
+    return labels[-1] if rate.of is None else rate.of
 
 
 def _of_class(
@@ -181,7 +257,7 @@ def _of_class(
     """What a rate counts of one class, or of the rows of one class that are decided to be another."""
     counts = KINDS[rate.kind].counts
     assert counts is not None
-    shown = label_of(label, classes), _decides(rate, label, classes)
+    shown = label_of(label, classes), _decides(rate.versus, label, classes)
     agreed = _agreed(rate, classes)
     counted_atoms = counts(rate.subset, OneClass(*shown, agreed))
     prices = KINDS[rate.kind].prices
@@ -190,16 +266,34 @@ def _of_class(
     if is_count(rate):
         counted_atoms = tuple(replace(atom, over=None) for atom in counted_atoms)
     if len(classes) > 2:
-        return tuple(
-            atom if atom.predicted is ANY else replace(atom, of=classes[place_of(decision, classes)])
-            for atom in counted_atoms
-        )
+        of = classes[place_of(decision, classes)]
+        named = (a if a.predicted is ANY else replace(a, of=of) for a in counted_atoms)
+        if referral_of(classes) is None:
+            return tuple(named)
+        return tuple(part for atom in named for part in _or_referred(rate, atom, classes))
     if place_of(decision, classes) == len(classes) - 1:
         return counted_atoms
     return tuple(
         atom if atom.predicted is ANY else replace(atom, predicted=not atom.predicted)
         for atom in counted_atoms
     )  # of two classes, all is said of yes
+
+
+def _or_referred(rate: Rate, atom: Atom, classes: Classes) -> tuple[Atom, ...]:
+    """What an atom counts if rows may be referred: a referral is neither this class nor another.
+
+    With an expert, rows that are referred count by what the expert decides of them.
+    """
+    if atom.predicted is ANY:
+        return (atom,)
+    others = [each for each in label_classes(classes) if each != atom.of]
+    said = [atom.of] if atom.predicted is YES else others
+    parts = [replace(atom, predicted=YES, of=each) for each in said]
+    if rate.expert is not None:
+        for each in said:
+            passed_on = atom.given & _decides(rate.expert, each, classes)
+            parts.append(replace(atom, predicted=YES, of=classes[-1], given=passed_on))
+    return tuple(parts)
 
 
 def label_of(value: Value | None, classes: Classes) -> Subset:
@@ -210,19 +304,20 @@ def label_of(value: Value | None, classes: Classes) -> Subset:
     return LABEL if place == len(classes) - 1 else ~LABEL
 
 
-def _decides(rate: Rate, value: Value | None, classes: Classes) -> Subset:
-    """The rows that the existing model decides to be of this class."""
+def _decides(column: str | None, value: Value | None, classes: Classes) -> Subset:
+    """The rows that the existing model, or the expert, in a column decides to be of this class."""
     place = place_of(value, classes)
     if len(classes) > 2:
-        return Decision(rate.versus or "", classes[place])
-    yes = Decision(rate.versus or "")
+        return Decision(column or "", classes[place])
+    yes = Decision(column or "")
     return yes if place == len(classes) - 1 else ~yes
 
 
 def _agreed(rate: Rate, classes: Classes) -> Subset:
     """The rows that the existing model gets right."""
     first, *others = [
-        _decides(rate, each, classes) & label_of(each, classes) for each in reversed(classes)
+        _decides(rate.versus, each, classes) & label_of(each, classes)
+        for each in reversed(label_classes(classes))
     ]
     for other in others:
         first |= other
@@ -237,7 +332,7 @@ def place_of(value: Value | None, classes: Classes) -> int:
     ValueError: there is no class "dgo", did you mean "dog"? The classes are "bird", "cat", "dog"
     """
     if value is None:
-        return len(classes) - 1
+        return len(label_classes(classes)) - 1
     for place, each in enumerate(classes):
         if each == value and isinstance(each, str) == isinstance(value, str):
             return place

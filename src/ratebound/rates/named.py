@@ -13,7 +13,7 @@ from ratebound.base.checks import as_number
 from ratebound.rates.costs import OWN, check_costs, priced
 from ratebound.rates.expressions import Area, Expression, Ratio
 from ratebound.rates.kinds import ANY, KINDS, NO, YES, Atom, Kind
-from ratebound.rates.naming import RateFunction, define, linear, quotient
+from ratebound.rates.naming import RateFunction, define, linear, of_decided, quotient
 from ratebound.rates.subsets import Value
 
 
@@ -30,10 +30,20 @@ def _f_sides(own: Mapping[str, Any]) -> tuple[Expression, Expression]:
     return right, right + square * false_negatives() + false_positives()
 
 
+def _confusion_of_decided(own: Mapping[str, Any]) -> tuple[Expression, Expression]:
+    of = own["label"]
+    return confusion(**own), recall(of=of) + false_negative_rate(of=of)
+
+
+def _cost_of_decided(own: Mapping[str, Any]) -> tuple[Expression, Expression]:
+    return cost(per=1, **own), decisions(per=1)
+
+
 positive_rate = linear(
     "positive_rate",
     lambda s, c: (Atom(YES, s, s),),
     "Share of rows the model says yes to.",
+    decided=of_decided("predicted_positives", "decisions"),
     event=("ŷ = {c}", ""),
     example=("We invite at most 15 of 100 applicants.", "positive_rate() <= 0.15"),
 )
@@ -42,6 +52,7 @@ coverage = linear(
     lambda s, c: (Atom(YES, s, s),),
     "Share of rows the model says yes to.",
     same_as="positive_rate",
+    decided=of_decided("predicted_positives", "decisions"),
     event=("ŷ = {c}", ""),
     example=(
         "At least 30 of 100 claims are settled without a person looking at them.",
@@ -52,6 +63,7 @@ negative_rate = linear(
     "negative_rate",
     lambda s, c: (Atom(NO, s, s),),
     "Share of rows the model says no to.",
+    decided=of_decided("predicted_negatives", "decisions"),
     event=("ŷ ≠ {c}", ""),
     example=("At least half of all mails pass the filter.", "negative_rate() >= 0.5"),
 )
@@ -60,6 +72,7 @@ recall = linear(
     lambda s, c: (Atom(YES, s & c.label, s & c.label),),
     "Share of positive rows the model says yes to.",
     better="more",
+    decided=of_decided("true_positives", "true_positives false_negatives"),
     event=("ŷ = {c}", "y = {c}"),
     example=("Of those who have the disease, at least 95 in 100 are found.", "recall() >= 0.95"),
 )
@@ -69,6 +82,7 @@ true_positive_rate = linear(
     "Share of positive rows the model says yes to.",
     same_as="recall",
     better="more",
+    decided=of_decided("true_positives", "true_positives false_negatives"),
     event=("ŷ = {c}", "y = {c}"),
     example=(
         "Of the women who would repay, at least 80 in 100 get the loan.",
@@ -80,6 +94,7 @@ false_negative_rate = linear(
     lambda s, c: (Atom(NO, s & c.label, s & c.label),),
     "Share of positive rows the model says no to.",
     better="less",
+    decided=of_decided("false_negatives", "true_positives false_negatives"),
     event=("ŷ ≠ {c}", "y = {c}"),
     example=(
         "Of those who have the disease, at most 5 in 100 are missed.",
@@ -91,6 +106,7 @@ false_positive_rate = linear(
     lambda s, c: (Atom(YES, s & ~c.label, s & ~c.label),),
     "Share of negative rows the model says yes to.",
     better="less",
+    decided=of_decided("false_positives", "false_positives true_negatives"),
     event=("ŷ = {c}", "y ≠ {c}"),
     example=(
         "Of those who are healthy, at most 2 in 100 are called back for nothing.",
@@ -102,6 +118,7 @@ true_negative_rate = linear(
     lambda s, c: (Atom(NO, s & ~c.label, s & ~c.label),),
     "Share of negative rows the model says no to.",
     better="more",
+    decided=of_decided("true_negatives", "false_positives true_negatives"),
     event=("ŷ ≠ {c}", "y ≠ {c}"),
     example=(
         "Of the honest customers, at least 99 in 100 are left in peace.",
@@ -114,6 +131,7 @@ accuracy = linear(
     "Share of rows the model decides as their label says.",
     speaks="every class",
     better="more",
+    decided=of_decided("decisions -errors", "decisions"),
     event=("ŷ = y", ""),
     example=("On every ward, at least 9 of 10 decisions are right.", 'accuracy(ward == "B") >= 0.9'),
 )
@@ -123,6 +141,7 @@ error_rate = linear(
     "Share of rows the model decides against their label.",
     speaks="every class",
     better="less",
+    decided=of_decided("errors", "decisions"),
     event=("ŷ ≠ y", ""),
     example=("For people under 25 at most 2 of 10 decisions are wrong.", "error_rate(age < 25) <= 0.2"),
 )
@@ -131,11 +150,21 @@ confusion = linear(
     lambda s, c: (Atom(YES, s & c.label, s & c.label),),
     "Of the rows with one label, the share the model takes for another class.",
     speaks="two classes",
+    decided=_confusion_of_decided,
     event=("ŷ = {predicted}", "y = {label}"),
     example=(
         "Of the patients with a stroke, at most 1 in 100 is sent home with a migraine.",
         'confusion(label="stroke", predicted="migraine") <= 0.01',
     ),
+)
+referred = linear(
+    "referred",
+    lambda s, c: (Atom(YES, s, s),),
+    "Share of rows that are referred to a person and not decided.",
+    speaks="the referral",
+    better="less",
+    event=("ŷ = refer", ""),
+    example=("At most 15 of 100 applications go to a person.", "referred() <= 0.15"),
 )
 prevalence = linear(
     "prevalence",
@@ -203,6 +232,32 @@ false_negatives = linear(
         "false_negatives(per=10000) <= 3",
     ),
 )
+errors = linear(
+    "errors",
+    lambda s, c: (Atom(NO, s & c.label, None),),
+    "Number of rows the model decides against their label.",
+    speaks="every class",
+    better="less",
+    event=("ŷ ≠ y", ""),
+    example=("Of every 1,000 decisions at most 40 are wrong.", "errors(per=1000) <= 40"),
+)
+decisions = linear(
+    "decisions",
+    lambda s, c: (Atom(YES, s, None),),
+    "Number of rows the model decides and does not refer.",
+    speaks="every class",
+    event=("ŷ ≠ refer", ""),
+    example=("Of every 1,000 letters at least 700 are answered at once.", "decisions(per=1000) >= 700"),
+)
+referrals = linear(
+    "referrals",
+    lambda s, c: (Atom(YES, s, None),),
+    "Number of rows that are referred to a person and not decided.",
+    speaks="the referral",
+    better="less",
+    event=("ŷ = refer", ""),
+    example=("The team can look at 80 of every 1,000 cases.", "referrals(per=1000) <= 80"),
+)
 cost: RateFunction[Expression] = define(
     Kind(
         "cost",
@@ -215,6 +270,7 @@ cost: RateFunction[Expression] = define(
         own=OWN,
         check_own=check_costs,
         better="less",
+        decided=_cost_of_decided,
         event=("cost", ""),
         example=(
             "A missed default costs us ten times a refused good customer; per application that is at most 0.5.",

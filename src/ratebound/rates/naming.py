@@ -24,6 +24,7 @@ from ratebound.rates.kinds import (
     Counts,
     Kind,
     OneClass,
+    Sides,
     Speaks,
     Unit,
     counted,
@@ -43,6 +44,11 @@ from ratebound.rates.subsets import (
 
 Said_co = TypeVar("Said_co", covariant=True)
 Among = Literal["rows", "positive rows", "negative rows"]  # what a share is of
+DECIDED_AMONG: dict[Among, str] = {
+    "rows": "decisions",
+    "positive rows": "true_positives false_negatives",
+    "negative rows": "false_positives true_negatives",
+}  # the counts that make up the rows among these that are decided
 
 
 class RateFunction(Protocol[Said_co]):
@@ -98,7 +104,7 @@ def _checked(rate: Rate, kind: Kind) -> Rate:
         raise TypeError(
             f"{rate.kind}: with label= and predicted= the classes are said, so leave out of="
         )
-    for option, value in (("on", rate.on), ("versus", rate.versus)):
+    for option, value in (("on", rate.on), ("versus", rate.versus), ("expert", rate.expert)):
         if value is not None and not (isinstance(value, str) and value):
             raise TypeError(f"{rate.kind}: {option}= takes a name, got {value!r}")
     if rate.at is not None and not isinstance(rate.at, str):
@@ -134,6 +140,20 @@ def define(kind: Kind, details: str = "") -> Any:
     return function
 
 
+def of_decided(above: str, below: str) -> Sides:
+    """The two sides of a share of the rows that are decided, as names of counts; one may be negative.
+
+    >>> of_decided("decisions -errors", "decisions")({})
+    (decisions() - errors(), decisions())
+    """
+
+    def side(names: str) -> Expression:
+        signs = ((name.lstrip("-"), -1.0 if name.startswith("-") else 1.0) for name in names.split())
+        return Expression(tuple((Rate(name), sign) for name, sign in signs))
+
+    return lambda _: (side(above), side(below))
+
+
 def linear(
     name: str,
     counts: Counts,
@@ -142,6 +162,7 @@ def linear(
     same_as: str = "",
     speaks: Speaks = "one class",
     better: Better = "either",
+    decided: Sides | None = None,
     event: tuple[str, str] | None = None,
     example: tuple[str, str] | None = None,
 ) -> RateFunction[Expression]:
@@ -154,7 +175,7 @@ def linear(
     is_share = all(atom.over is not None for atom in atoms)
     unit: Unit = "share" if is_share else "count"
     kind = Kind(name, meaning, unit, LABEL in conditions, versus, counts, same_as=same_as,
-                speaks=speaks, better=better, event=event, example=example)  # fmt: skip
+                speaks=speaks, better=better, decided=decided, event=event, example=example)  # fmt: skip
     if speaks == "two classes":
         kind = replace(kind, own=("label", "predicted"), check_own=_two_classes)
     function: RateFunction[Expression] = define(kind)
@@ -237,6 +258,7 @@ def rate(
         sentence,
         speaks=kinds[0].speaks,
         better=better.pop() if len(better) == 1 else "either",
+        decided=lambda own: (parts, of_decided("", DECIDED_AMONG[among])(own)[1]),
     )
 
 

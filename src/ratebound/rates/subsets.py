@@ -173,7 +173,53 @@ class Decision(Subset):
         return f"{column_text(self.versus)} says {'yes' if self.of is None else value_text(self.of)}"
 
 
+@dataclass(frozen=True, repr=False)
+class Decided(Subset):
+    """Rows that the model decides itself, and does not refer to a person.
+
+    A condition for rates, beside others: ``rb.error_rate(rb.decided, sex="Female")``, in text
+    ``error_rate(decided and sex == "Female")``. Which rows these are is up to the model, so that such a
+    rate is a ratio: it compares with numbers and with multiples of ratios.
+
+    See Also
+    --------
+    referred : The share of rows that are not decided.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.error_rate(rb.decided, sex="Female") <= 0.1
+    error_rate(decided and sex == "Female") <= 0.1
+    """
+
+    def __str__(self) -> str:
+        return "decided"
+
+
 EVERYONE: Subset = All(())
+decided: Subset = Decided()
+
+
+class Referral(str):
+    """What the decision is called that refers a row to a person: a class that no label has."""
+
+    __slots__ = ()
+
+
+def only_decided(subset: Subset) -> tuple[bool, Subset]:
+    """Whether a condition asks for rows that the model decides, and what else it asks for.
+
+    >>> only_decided(decided & where(sex="Female"))
+    (True, sex == "Female")
+    """
+    parts = subset.parts if type(subset) is All else (subset,)
+    rest = [part for part in parts if not isinstance(part, Decided)]
+    if any(isinstance(leaf, Decided) for part in rest for leaf in leaves(part)):
+        raise ValueError(
+            f"{subset}: 'decided' is combined with other conditions by 'and' alone; the share of rows "
+            "that are not decided is referred()"
+        )
+    return len(rest) < len(parts), reduce(operator.and_, rest, EVERYONE)
 
 
 def _combine(kind: type[All] | type[Any_], left: Subset, right: Subset) -> Subset:
@@ -367,6 +413,8 @@ def plain_value(value: object) -> Value:
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     if isinstance(value, bool):
+        return value
+    if isinstance(value, Referral):
         return value
     if isinstance(value, str):
         return str.__str__(value)  # members of an enumeration become plain, as they are in text

@@ -28,7 +28,17 @@ from ratebound.rates.naming import say
 from ratebound.rates.ranges import Parity, Range
 from ratebound.rates.spellings import TWO_SIDED, hint, meant, respelled, tree_of
 from ratebound.rates.stating import said
-from ratebound.rates.subsets import Chain, Column, In, Subset, Value, column_text, missing, plain_value
+from ratebound.rates.subsets import (
+    Chain,
+    Column,
+    In,
+    Subset,
+    Value,
+    column_text,
+    decided,
+    missing,
+    plain_value,
+)
 
 LONGEST = 20_000
 # Python itself turns a comparison round where the column, or the rate, stands on the right.
@@ -278,6 +288,8 @@ class _Reader:
         if _calls(node, "missing"):
             (argument,) = cast(ast.Call, node).args
             return missing(self.column(argument).name)
+        if isinstance(node, ast.Name) and node.id == "decided":
+            return decided
         self.fail(node, 'expected a condition on a column, as in sex == "Female" and age < 25')
 
     def condition(self, node: ast.Compare) -> Subset:

@@ -26,6 +26,8 @@ from ratebound.base.writing import write_whole
 from ratebound.game.scorer import Saved, read_scorer
 from ratebound.learners.calibration import Calibration
 from ratebound.problem.frames import some
+from ratebound.problem.labels import with_referral
+from ratebound.rates.kinds import label_classes, referral_of
 from ratebound.solution._checking import numbers, plain, texts
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.deciders import Decider, Draw, GroupThresholds, Sizes, Vote
@@ -154,6 +156,7 @@ def written(mixture: Mixture) -> tuple[dict[str, Any], dict[str, Array]]:
         "decider": {"kind": decider.kind, **deciding},
         "thresholds": list(members.thresholds),
         "classes": [plain(value) for value in mixture.classes],
+        **({} if referral_of(mixture.classes) is None else {"refers": True}),
         "encoding": None if mixture.encoding is None else mixture.encoding.to_json(),
         "calibration": None if mixture.calibration is None else mixture.calibration.to_json(),
     }
@@ -179,7 +182,7 @@ def read(document: dict[str, Any], arrays: dict[str, Array], module: Any, truste
 
     weights, parameters = _weights(arrays["weights"]), _parameters(arrays["parameters"])
     scorer = read_scorer(Saved(document["scorer"], own("scorer "), parameters, module, trusted))
-    classes = _classes(document["classes"])
+    classes = _classes(document["classes"], document.get("refers", False))
     sizes = Sizes(len(weights), len(parameters), len(classes))
     names = texts(document["thresholds"], "thresholds")
     each = len(weights), len(classes) - 1
@@ -194,7 +197,7 @@ def read(document: dict[str, Any], arrays: dict[str, Array], module: Any, truste
         Record.from_json(document["record"]),
         classes,
         None if encoding is None else Encoding.from_json(encoding),
-        None if calibration is None else Calibration.from_json(calibration, len(classes)),
+        None if calibration is None else Calibration.from_json(calibration, len(label_classes(classes))),
     )
     _check_width(mixture)
     return mixture
@@ -215,11 +218,12 @@ def _parameters(given: Array) -> Array:
     return given
 
 
-def _classes(values: Any) -> tuple[Any, ...]:
+def _classes(values: Any, refers: bool) -> tuple[Any, ...]:
     classes = tuple(map(plain, values))
-    if len(classes) < 2 or len(np.unique(np.asarray(classes))) != len(classes):
+    labels = classes[:-1] if refers else classes
+    if len(labels) < 2 or len(np.unique(np.asarray(labels))) != len(labels):
         raise ValueError(f"its labels are not two or more different ones: {some(list(classes))}")
-    return classes
+    return with_referral(labels, classes[-1]) if refers else classes
 
 
 def _check_width(mixture: Mixture) -> None:

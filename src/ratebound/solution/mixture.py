@@ -25,9 +25,11 @@ from ratebound.problem.deciding import (
     with_axes,
 )
 from ratebound.problem.frames import as_array, frame_columns, is_sparse, some
+from ratebound.problem.labels import class_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem, left_out_words
 from ratebound.rates.expressions import Constraint
+from ratebound.rates.kinds import label_classes, referral_of
 from ratebound.rates.named import error_rate
 from ratebound.solution._choosing import choose, warn_of_shared_keys
 from ratebound.solution.certificate import Certificate
@@ -206,7 +208,13 @@ class Mixture:
     @property
     def classes_(self) -> Array:
         """The labels in sorted order, as scikit-learn has them; of two `classes` has no, then yes."""
-        return np.unique(np.asarray(self.classes))
+        return np.unique(np.asarray(label_classes(self.classes)))
+
+    @property
+    def decisions_(self) -> Array:
+        """What may be decided: `classes_`, and after them a referral if rows may be referred."""
+        referral = referral_of(self.classes)
+        return self.classes_ if referral is None else class_array((*self.classes_, referral))
 
     def features(self, X: Any) -> Any:
         """What the models see of these rows.
@@ -317,6 +325,7 @@ class Mixture:
             `classes_`, or for a vote the share of it.
         """
         mean = mean_score(*self._choices(X, self.features(X), columns))
+        mean = self._of_labels(mean[None])[0]
         if len(mean) > 1:
             return self._by_class(mean)
         return mean[0] if self.classes_[1] == self.classes[1] else -mean[0]
@@ -357,7 +366,7 @@ class Mixture:
         Returns
         -------
         array of shape (n, D)
-            A column for each of `classes_`.
+            A column for each of `decisions_`: the `classes_`, and a referral if there is one.
         """
         return self._by_class(decision_shares(*self._choices(X, self.features(X), columns)))
 
@@ -389,7 +398,7 @@ class Mixture:
         if scores is None:
             mean = np.hstack([self._mean_scores(each.X) for each in population.pieces(inputs=True)])
         else:
-            mean = with_axes(scores, len(self.classes))[0]
+            mean = self._of_labels(with_axes(scores, len(self.classes)))[0]
         errors_only = not self.constraints and self.problem == Problem(error_rate())
         fitted = fit_calibration(mean, population.y, population.weights, on, even_at_zero=errors_only)
         return replace(self, calibration=fitted)
@@ -411,7 +420,15 @@ class Mixture:
 
     def _mean_scores(self, X: Any) -> Array:
         features = self.features(X)
-        return mean_score(self.model_weights, self._checked(self.scorer.label_scores, features))
+        scores = self._checked(self.scorer.label_scores, features, of_labels=True)
+        return mean_score(self.model_weights, self._of_labels(scores))
+
+    def _of_labels(self, scores: Array) -> Array:
+        """Scores (M, A, n) of the labels alone, of those of all decisions."""
+        if referral_of(self.classes) is None or scores.shape[1] < len(self.classes):
+            return scores
+        labels = scores[:, :-1]
+        return labels[:, 1:] - labels[:, :1] if labels.shape[1] == 2 else labels
 
     def label_probability(self, X: Any) -> Array:
         """The probability that the label is yes, or with D > 2 that it is each of `classes`.
@@ -465,7 +482,7 @@ class Mixture:
         decisive, weights, chosen, uniform = self._decisive(X, columns, key, seed)
         if key is None and seed is None:
             warn_of_shared_keys(weights, chosen, uniform)
-        return np.asarray(self.classes)[decided(decisive[None])[0]]
+        return class_array(self.classes)[decided(decisive[None])[0]]
 
     def decisive_scores(self, X: Any, *, columns: Any = None) -> Array:
         """The score that decides each row in `predict`: that of the member drawn.
@@ -593,7 +610,9 @@ class Mixture:
 
     def _by_class(self, each: Array) -> Array:
         """What each class has (D, n), with a column for each class as in `classes_`, (n, D)."""
-        return each[np.argsort(np.asarray(self.classes))].T
+        labels = label_classes(self.classes)
+        order = np.argsort(np.asarray(labels))
+        return each[[*order, *range(len(labels), len(each))]].T
 
     def _scores(self, X: Any, features: Any, columns: Any) -> Array:
         """Scores (M, A, n) of the members."""
@@ -603,7 +622,9 @@ class Mixture:
         """Scores (B, A, n) of the models."""
         return self._checked(self.scorer.scores, features)
 
-    def _checked(self, score: Callable[[Array, Any], Array], features: Any) -> Array:
+    def _checked(
+        self, score: Callable[[Array, Any], Array], features: Any, of_labels: bool = False
+    ) -> Array:
         """What the scorer says of rows, checked: no number would silently say no."""
         with np.errstate(all="ignore"):
             scores = score(self.parameters, features)
@@ -612,7 +633,8 @@ class Mixture:
             raise ValueError(
                 f"{name}.scores() has shape {scores.shape}, expected (models, scores, rows)"
             )
-        if decision_count(scores) != len(self.classes):
+        fits = {len(self.classes), *([len(label_classes(self.classes))] if of_labels else [])}
+        if decision_count(scores) not in fits:
             raise ValueError(
                 f"its models decide among {decision_count(scores)} classes, and it has "
                 f"{len(self.classes)} labels: {some(list(self.classes))}"

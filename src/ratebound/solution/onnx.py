@@ -18,6 +18,7 @@ from ratebound.base.extras import import_extra, versions
 from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
 from ratebound.game.scorer import Graph, Scorer
+from ratebound.rates.kinds import label_classes, referral_of
 from ratebound.solution._deciding_graph import ML, lookup, votes_of
 from ratebound.solution.deciders import CHOOSERS
 from ratebound.solution.mixture import Mixture
@@ -88,7 +89,11 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     if mixture.calibration is not None:
         says_more = type(mixture.scorer).label_graph is not Scorer.label_graph
         told = mixture.scorer.label_graph(graph, mixture.parameters, features) if says_more else models
-        graph.output("probability", _label_probability(graph, mixture, told), "float32", *each)
+        if not says_more and referral_of(mixture.classes) is not None:
+            told = _without_referral(graph, mixture, told)
+        labels = len(label_classes(mixture.classes))
+        likely = _label_probability(graph, mixture, told)
+        graph.output("probability", likely, "float32", *(() if labels == 2 else (labels,)))
     shown = scores if each else graph("Squeeze", scores, np.array([2]))
     graph.output("scores", shown, "float32", len(mixture), *each)
     return write_whole(path, graph.model(_metadata(mixture, graph)).SerializeToString())
@@ -118,9 +123,18 @@ def _label_probability(graph: GraphBuilder, mixture: Mixture, models: str) -> st
     mean = graph("ReduceSum", parts, np.array([1]), keepdims=0)
     odds = graph("Mul", mean, np.array(mixture.calibration.slope))
     odds = graph("Add", odds, np.array(mixture.calibration.intercept))
-    if len(mixture.classes) > 2:  # in double precision, since odds of many classes may be far apart
+    if len(label_classes(mixture.classes)) > 2:  # in double precision: odds may be far apart
         return graph("Softmax", odds, axis=1)
     return _flat(graph, graph("Sigmoid", graph.cast(odds, "float32")))
+
+
+def _without_referral(graph: GraphBuilder, mixture: Mixture, scores: str) -> str:
+    """Scores (n, M, D) of labels alone, or of two (n, M, 1), from those of all decisions."""
+    labels = len(label_classes(mixture.classes))
+    if labels > 2:
+        return graph("Slice", scores, np.array([0]), np.array([labels]), np.array([2]))
+    ends = [graph("Gather", scores, np.array([place]), axis=2) for place in (1, 0)]
+    return graph("Sub", *ends)
 
 
 def _flat(graph: GraphBuilder, column: str) -> str:

@@ -29,6 +29,7 @@ from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.demands import is_even
 from ratebound.rates.expressions import Expression, Rate, Ratio
 from ratebound.rates.kinds import counted
+from ratebound.rates.subsets import only_decided
 
 ZERO_DENOMINATOR = 1e-12  # a denominator that is 0 up to rounding
 
@@ -46,7 +47,7 @@ def apply(problem: Problem) -> LargestRatio:
     sign = 1.0 if problem.sense == "minimize" else -1.0
     above, below = [], []
     for part in parts:
-        ratio = _as_shares(part) if isinstance(part, Ratio) else part
+        ratio = as_shares(part) if isinstance(part, Ratio) else part
         if isinstance(ratio, Ratio):
             above.append(sign * ratio.numerator)
             below.append(ratio.denominator)
@@ -69,7 +70,7 @@ def apply(problem: Problem) -> LargestRatio:
     )
 
 
-def _as_shares(ratio: Ratio) -> Ratio:
+def as_shares(ratio: Ratio) -> Ratio:
     """The same ratio of shares of all rows, where both sides count rows of one subset."""
     if not is_even(ratio):
         return ratio
@@ -159,14 +160,20 @@ class LargestRatio(NonlinearObjective):
         lowest = []
         for part, row, constant in zip(self.parts, self.below, self.below_constant, strict=True):
             low = least(row, float(constant))
-            if low <= ZERO_DENOMINATOR:
-                assert isinstance(part, Ratio)
-                counted = part.denominator.rates[0]
-                kind = "negative_rate" if counted.kind == "predicted_negatives" else "positive_rate"
-                raise ValueError(
-                    f"{part}: what it divides by, {part.denominator}, can be 0 where all promises are "
-                    "kept, and then it has no value: promise that it is not, as in "
-                    f"{replace(counted, kind=kind, per=None)} >= 0.05"
-                )
-            lowest.append(low)
+            lowest.append(lowest_denominator(part, low) if isinstance(part, Ratio) else low)
         return replace(self, lowest=tuple(lowest))
+
+
+def lowest_denominator(ratio: Ratio, low: float) -> float:
+    """The least `low` that the denominator of a ratio can be; raises where that is 0."""
+    if low > ZERO_DENOMINATOR:
+        return low
+    counted = ratio.denominator.rates[0]
+    kind = "negative_rate" if counted.kind == "predicted_negatives" else "positive_rate"
+    bound = f"{replace(counted, kind=kind, per=None)} >= 0.05"
+    if ratio.rate is not None and only_decided(ratio.rate.subset)[0]:
+        bound = f"{replace(counted, kind='referred', per=None, of=None)} <= 0.5"
+    raise ValueError(
+        f"{ratio}: what it divides by, {ratio.denominator}, can be 0 where all promises are kept, and "
+        f"then it has no value: promise that it is not, as in {bound}"
+    )
