@@ -284,9 +284,7 @@ def _rules_compared(result: SearchResult) -> tuple[str, ...]:
     assert result.rules is not None
     problem, own = result.rules.compiled.problem, result.solution
     plain, rules = result.rules.rule(0), result.rules
-    first = plain.objective
-    if rules.by_goal is not None and rules.by_goal.goal is not None:
-        first = float(rules.by_goal.goal.value(rules.measured([0])[0][0]))
+    (first,) = rules.objectives([0])
     worst = [
         float(each.max(initial=-np.inf)) for each in (plain.violations, own.violations[OUT_OF_FOLD])
     ]

@@ -64,8 +64,6 @@ def cannot(compiled: Compiled, asked: Search, learner: Learner) -> str:
     for block in compiled.blocks:
         if block.at != 0:
             return f"it decides at 0 alone, and {_speaking(compiled, block)} is of another threshold"
-    if compiled.goal is not None and referral_of(compiled.classes) is None:
-        return f"{compiled.problem.objective} is not a sum of rates"
     if not compiled.all_in_memory:
         return "rows are on disk, or with other processes"
     if asked.known is not None:
@@ -251,8 +249,8 @@ def chosen_rule(rules: Rules, confidence: float | None, clock: TimeLimit) -> Cho
         point = Point(rule, none, rules.errors(rule))
         return ChosenRule(rules, curve, point, rules.trace([rule.place]), None)
     curve = Curve(rules, rules.seed, clock)
-    cheapest = curve.points[0].rule.objective
-    point = curve.chosen(confidence, gained(rules.compiled, rules.rule(0).objective, cheapest))
+    plain, cheapest = rules.objectives([0, curve.points[0].rule.place])
+    point = curve.chosen(confidence, gained(rules.by_goal or rules.compiled, plain, cheapest))
     ended = "time" if curve.cut_short else "gap"
     found = rules.trace((each.rule.place for each in curve.points), ended)
     return ChosenRule(rules, curve, point, found, confidence)

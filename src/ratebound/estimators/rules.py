@@ -108,6 +108,12 @@ class Rules:
         violations, pieces = zip(*parts, strict=True)
         return np.concatenate(pieces), np.concatenate(violations)
 
+    def objectives(self, places: Sequence[int]) -> list[float]:
+        """The objectives of rules that were asked for, by the goal if there is one."""
+        if self.by_goal is None or self.by_goal.goal is None:
+            return self.values[list(places), 0].tolist()
+        return [float(value) for value in self.by_goal.goal.value(self.measured(places)[0])]
+
     def scores(self, weights: Array) -> Array:
         """Scores (K, A, n) out of fold of rules at weights (K, 1+m)."""
         return scored(weights @ self.scorer.terms, self.outside)
