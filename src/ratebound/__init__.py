@@ -37,6 +37,7 @@ _NAMES = {
     "learners.torch": "MLP Torch",
     "problem.compiled": "Compiled",
     "problem.compiling": "compile",
+    "problem.pairs": "Pairs",
     "problem.population": "Population",
     "problem.rows": "Rows",
     "problem.problem": "Problem",

@@ -89,6 +89,7 @@ class Population:
     """
 
     stored = False  # whether its rows are read when they are asked for, as those of `Rows` are
+    paired = False  # whether each is two rows, whose scores are compared, as of `Pairs`
     everywhere = False  # whether every process has all of its rows, and not a share of them
 
     def __init__(

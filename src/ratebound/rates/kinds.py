@@ -77,6 +77,7 @@ class Kind:
     own: tuple[str, ...] = ()  # the names of the options that it alone takes
     check_own: Own | None = None
     speaks: Speaks = "one class"  # of which of several classes
+    pairs: bool = False  # whether it is of pairs of rows, and not of rows
     better: Better = "either"  # of shares, counts and costs; of a ratio it follows from its sides
     event: tuple[str, str] | None = None  # in a formula: what is counted, and among which rows
     example: tuple[str, str] | None = None  # what someone would say, and the promise that says it

@@ -142,6 +142,7 @@ def linear(
     same_as: str = "",
     speaks: Speaks = "one class",
     better: Better = "either",
+    pairs: bool = False,
     event: tuple[str, str] | None = None,
     example: tuple[str, str] | None = None,
 ) -> RateFunction[Expression]:
@@ -154,7 +155,7 @@ def linear(
     is_share = all(atom.over is not None for atom in atoms)
     unit: Unit = "share" if is_share else "count"
     kind = Kind(name, meaning, unit, LABEL in conditions, versus, counts, same_as=same_as,
-                speaks=speaks, better=better, event=event, example=example)  # fmt: skip
+                speaks=speaks, pairs=pairs, better=better, event=event, example=example)  # fmt: skip
     if speaks == "two classes":
         kind = replace(kind, own=("label", "predicted"), check_own=_two_classes)
     function: RateFunction[Expression] = define(kind)

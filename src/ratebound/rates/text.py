@@ -307,8 +307,8 @@ class _Reader:
         return column == self.value(node)
 
     def column(self, node: ast.expr) -> Column:
-        if isinstance(node, ast.Name):
-            return Column(node.id)
+        if (name := dotted(node)) is not None:
+            return Column(name)
         if _calls(node, "column"):
             (argument,) = cast(ast.Call, node).args
             return cast(Column, self.guarded(node, Column, self.value(argument)))
@@ -333,6 +333,14 @@ class _Reader:
             node,
             f'expected a text in quotes, a number, True or False; texts need quotes: {option}"{text}"',
         )
+
+
+def dotted(node: ast.expr) -> str | None:
+    """The name that stands here, words with dots between, as in ``first.group``; None if there is none."""
+    if isinstance(node, ast.Attribute):
+        before = dotted(node.value)
+        return None if before is None else f"{before}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def _calls(node: ast.expr, name: str) -> bool:
