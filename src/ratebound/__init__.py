@@ -20,6 +20,8 @@ _NAMES = {
     "estimators.explanation": "Explanation",
     "estimators.planning": "Plan plan",
     "estimators.policy": "load Policy",
+    "estimators.ranker": "RateConstrainedRanker",
+    "estimators.ranking": "Ranking",
     "game.game": "Game",
     "game.learner": "Answering Descending Fit Growing Learner",
     "game.players": "ExternalRegret Lagrangian Multipliers Player SwapRegret",
@@ -72,8 +74,8 @@ _NAMES = {
 # What `dir(rb)` lists: what most programs need, and where the rest is listed. Rates are in `rb.rates`,
 # goals in `rb.goals`, the parts of training in `rb.game`; each is also a name of the package itself.
 _FIRST = """
-    Boosted Features Game Lattice Linear MLP Monitor Oracle Parquet PlugIn Population Problem
-    RateConstrainedClassifier Torch Trace Training audit average best_iterate certify check_monotone
+    Boosted Features Game Lattice Linear MLP Monitor Oracle Pairs Parquet PlugIn Population Problem
+    RateConstrainedClassifier RateConstrainedRanker Torch Trace Training audit average best_iterate certify check_monotone
     column compile datasets determinize equal explain game goal goals inspect last_iterate
     load missing parse plan play plot_convergence plot_trade_off price rate rates
     ratio register_scorer rows_needed select shrink thresholds trace_of where"""

@@ -22,6 +22,7 @@ from ratebound.estimators.given import (
 )
 from ratebound.problem.frames import as_array, check_order
 from ratebound.problem.population import Population
+from ratebound.rates.kinds import KINDS
 from ratebound.rates.subsets import Name
 from ratebound.solution import files
 from ratebound.solution.mixture import Mixture
@@ -220,8 +221,13 @@ class Policy(Mixture):
 
 
 def as_policy(mixture: Mixture) -> Policy:
-    """The same mixture, for tables and labels."""
-    return Policy(**{field.name: getattr(mixture, field.name) for field in fields(mixture)})
+    """The same mixture, for tables and labels; one that was trained on pairs ranks rows."""
+    kind = Policy
+    if any(KINDS[rate.kind].pairs for rate in mixture.problem.rates):
+        from ratebound.estimators.ranking import Ranking
+
+        kind = Ranking
+    return kind(**{field.name: getattr(mixture, field.name) for field in fields(mixture)})
 
 
 def load(

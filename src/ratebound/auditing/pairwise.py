@@ -1,0 +1,241 @@
+"""What is known of rates of pairs: pairs share rows, so that they say less than as many rows would.
+
+A rate of pairs is a U-statistic. By its Hoeffding projection its variance is that of a sum over *rows*:
+each adds what all of its pairs add to the rate, less what they were expected to. So the influence of
+pairs is added up by row, or by query where whole queries were drawn, and these sums are what is
+independent. That counts the chance of which pairs were drawn too, and a little more than once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ratebound.auditing._measured import around, verdict_of
+from ratebound.auditing.provenance import card_of, provenance
+from ratebound.auditing.report import Audit, Objective, Promise
+from ratebound.base.linear_program import kept
+from ratebound.base.types import Array
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import NoRows, compile, compile_on
+from ratebound.problem.masks import NoSuchValue, masker
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.problem.spelling_out import spelled_out
+from ratebound.rates.expressions import FIRST, Constraint, Expression, Metric, Rate, Ratio
+from ratebound.rates.formulas import formula, sentence
+from ratebound.solution.mixture import Mixture
+
+AUDITED = "audited"
+ERROR = Expression(((Rate("ranked_right"), -1.0),), 1.0)  # which any pairs have
+
+
+@dataclass(frozen=True, eq=False)
+class PairErrors:
+    """How far off the objective and the violations of scores on pairs may be, if rows were drawn anew."""
+
+    errors: Array  # (1+m,) standard errors
+    freedom: Array  # (1+m,) degrees of freedom of each
+    independent: int  # rows, or queries, that were drawn
+
+    def above(self, confidence: float) -> Array:
+        """How far above what was seen each value may be, (1+m,), at this one-sided confidence."""
+        from scipy.stats import t
+
+        return np.asarray(t.ppf(confidence, self.freedom) * self.errors)
+
+    def below_zero(self, values: Array) -> Array:
+        """How sure it is that each of the true values is at most 0, where `values` (1+m,) were seen."""
+        from scipy.stats import t
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(t.cdf(np.where(self.errors > 0, -values / self.errors, 0.0), self.freedom))
+
+
+def pair_errors(compiled: Compiled, scores: Array) -> PairErrors:
+    """The standard errors of the objective and of all violations, given scores (P,) of pairs.
+
+    A rate that is 0 or 1 on all pairs shows no variance, and is still not known exactly. Its variance is
+    taken to be at least that of two more rows decided each way, as of a share of as many rows as the
+    fewer of its first and second ones (which bounds the variance of any rate of pairs).
+    """
+    pairs: Any = compiled.first
+    (block,) = compiled.at_zero
+    weights = pairs.row_weights
+    right = scores >= 0
+    net = np.asarray(block.net.todense())  # (1+m, slices): what a pair that is right adds
+    inside = compiled.unpacked(slice(None)).astype(float)  # (cells, slices)
+    per_cell = np.bincount(compiled.cells, weights * right, compiled.cell_count)
+    shares = (per_cell @ inside) / np.maximum(compiled.slice_weight(block), 1e-300)
+    gain, expected = net @ inside.T, (net * shares) @ inside.T  # (1+m, cells)
+    together = pairs.drawn_together
+    places = (pairs.first, pairs.second) if together is None else (together[pairs.first],)
+    drawn = pairs.rows.size if together is None else int(together.max()) + 1
+    squares, fourths = np.zeros(len(net)), np.zeros(len(net))
+    for row in range(len(net)):
+        own = weights * np.where(right, gain[row, compiled.cells], 0.0)
+        own -= weights * expected[row, compiled.cells]
+        each = sum(np.bincount(place, own, drawn) for place in places)
+        squares[row], fourths[row] = each @ each, (each**2) @ (each**2)
+    variances = np.maximum(squares * drawn / max(drawn - 1, 1), _least(compiled, net, inside, shares))
+    freedom = np.maximum(squares**2 / np.maximum(fourths, 1e-300) - 1, 2.0)
+    return PairErrors(np.sqrt(variances), freedom, drawn)
+
+
+def _least(compiled: Compiled, net: Array, inside: Array, shares: Array) -> Array:
+    """The least variance of each value, (1+m,), by rates that are 0 or 1 on all pairs."""
+    pairs: Any = compiled.first
+    (block,) = compiled.at_zero
+    least = np.zeros(len(net))
+    for place in np.flatnonzero((shares <= 0) | (shares >= 1)):
+        among = inside[compiled.cells, place] > 0
+        if not net[:, place].any() or not among.any():
+            continue
+        rows = min(len(np.unique(end[among])) for end in (pairs.first, pairs.second))
+        share = 2 / (rows + 4)
+        weight = float(compiled.slice_weight(block)[place])
+        least += (net[:, place] * weight) ** 2 * share * (1 - share) / (rows + 4)
+    return least
+
+
+# --- the audit ---------------------------------------------------------------------------------------
+
+
+def audit_pairs(problem: Problem, model: Any, pairs: Any, confidence: float) -> Audit:
+    """What a ranker keeps of promises about pairs, on these pairs."""
+    problem = spelled_out(problem, {FIRST: pairs}, AUDITED)
+    scores = pairs.differences(row_scores(model, pairs.rows))
+    known = getattr(getattr(model, "solution_", model), "constraints", ())
+    promises = [
+        _promise(promise, pairs, scores, confidence, promise in known)
+        for promise in problem.constraints
+    ]
+    compiled = compile_on(problem.promising(()), {FIRST: pairs}, AUDITED)
+    value = problem.shown(float(compiled.evaluate(scores)[0]))
+    low = high = None
+    if compiled.goal is None:
+        wide = float(pair_errors(compiled, scores).above(confidence)[0])
+        low, high = value - wide, value + wide
+    mixture = getattr(model, "solution_", model)
+    return Audit(
+        confidence=confidence,
+        model="one ranker" if isinstance(mixture, Mixture) else type(model).__name__,
+        populations={AUDITED: pairs.rows.size, "pairs": len(pairs)},
+        objective=Objective(
+            str(problem.objective),
+            value,
+            low,
+            high,
+            pairs.rows.size,
+            "none" if low is None else "pairs",
+            problem.sense,
+            formula(problem.objective),
+        ),
+        promises=tuple(promises),
+        groups=(),
+        training=_training(mixture),
+        provenance=provenance(pairs.digest, pairs.weights is not None),
+        card=card_of(model, problem, pairs),
+    )
+
+
+def _promise(
+    promise: Constraint, pairs: Any, scores: Array, confidence: float, known: bool
+) -> Promise:
+    said = {"formula": formula(promise), "sentence": sentence(promise)}
+    try:
+        compiled = compile_on(Problem(ERROR, [promise]), {FIRST: pairs}, AUDITED)
+    except (NoRows, NoSuchValue) as error:
+        if isinstance(error, NoSuchValue) and not known:
+            raise
+        return Promise(str(promise), promise.name, promise.relation, why=str(error), **said)
+    violation = float(compiled.evaluate(scores)[1][0])
+    rates = _rates(compiled.problem.rates, pairs, scores)
+    left, right = (_value(side, rates) for side in (promise.left, promise.right))
+    slack = None
+    low = high = None
+    if left is not None and right is not None:
+        slack = (left - right) if promise.relation == ">=" else (right - left)
+        wide = float(pair_errors(compiled, scores).above(confidence)[1])
+        if isinstance(promise.left, Ratio):  # the violation is that of the ratio times what is below it
+            below = _value(promise.left.denominator, rates)
+            wide = wide / below if below else np.inf
+        low, high = around(slack, (slack - wide, slack + wide))
+    return Promise(
+        words=str(promise),
+        name=promise.name,
+        relation=promise.relation,
+        value=left,
+        bound=right,
+        slack=slack,
+        slack_low=low,
+        slack_high=high,
+        violation=violation,
+        kept=bool(kept(violation, 1.0)),
+        verdict=verdict_of(low, high),
+        rows=_rows_behind(promise, pairs),
+        method="none" if low is None else "pairs",
+        why="" if low is not None else "it is a share of nothing on these pairs",
+        **said,
+    )
+
+
+def _rates(rates: Any, pairs: Population, scores: Array) -> dict[Rate, float]:
+    """The value of each rate on the pairs."""
+    asked = list(dict.fromkeys(rates))
+    promises = [Expression(((rate, 1.0),)) >= 0 for rate in asked]
+    compiled = compile(Problem(ERROR, promises), pairs)
+    return dict(zip(asked, (-compiled.evaluate(scores)[1]).tolist(), strict=True))
+
+
+def _value(side: Metric, rates: Mapping[Rate, float]) -> float | None:
+    """What a side of a promise comes to; None for a ratio with nothing below its line."""
+    if isinstance(side, Ratio):
+        above, below = _value(side.numerator, rates), _value(side.denominator, rates)
+        return side.factor * above / below if above is not None and below else None
+    assert isinstance(side, Expression)
+    return side.constant + sum(times * rates[rate] for rate, times in side.terms)
+
+
+def _rows_behind(promise: Constraint, pairs: Any) -> int:
+    """The fewest rows that some rate of a promise rests on, at either end of its pairs."""
+    inside, fewest = masker(pairs), [pairs.rows.size]
+    for rate in promise.rates:
+        among = inside(rate.subset)
+        fewest += [len(np.unique(end[among])) for end in (pairs.first, pairs.second)]
+    return min(fewest)
+
+
+def _training(mixture: Any) -> tuple[float, float] | None:
+    """Objective and worst violation where it was trained, each row judged by a model without it."""
+    if not isinstance(mixture, Mixture) or not mixture.objectives:
+        return None
+    violations = mixture.violations["train"]
+    return mixture.objectives["train"], float(violations.max(initial=-np.inf))
+
+
+def row_scores(model: Any, rows: Population) -> Array:
+    """The score of every row (n,) by a ranker, a classifier or a regression, whoever made it."""
+    if callable(getattr(model, "decision_function", None)):
+        scores = np.asarray(model.decision_function(rows.X))
+    elif callable(getattr(model, "predict_proba", None)):
+        scores = np.asarray(model.predict_proba(rows.X))[:, -1]
+    elif callable(getattr(model, "predict", None)):
+        scores = np.asarray(model.predict(rows.X))
+    else:
+        raise TypeError(
+            f"pairs are compared by scores, and {type(model).__name__} has no decision_function, "
+            "predict_proba or predict: give a fitted ranker, classifier or regression"
+        )
+    if scores.shape != (rows.size,) or scores.dtype.kind not in "buif":
+        raise ValueError(
+            f"pairs are compared by one score for each of the {rows.size:,} rows, and "
+            f"{type(model).__name__} gives {scores.dtype} of shape {scores.shape}"
+        )
+    if not np.isfinite(scores).all():
+        row = int(np.flatnonzero(~np.isfinite(scores))[0])
+        raise ValueError(f"row {row} has no score: {type(model).__name__} gives {scores[row]}")
+    return scores.astype(float)
