@@ -35,70 +35,89 @@ ERROR = Expression(((Rate("ranked_right"), -1.0),), 1.0)  # which any pairs have
 
 @dataclass(frozen=True, eq=False)
 class PairErrors:
-    """How far off the objective and the violations of scores on pairs may be, if rows were drawn anew."""
+    """How far off the objective and the violations of scores on pairs may be, if rows were drawn anew.
 
-    errors: Array  # (1+m,) standard errors
-    freedom: Array  # (1+m,) degrees of freedom of each
-    independent: int  # rows, or queries, that were drawn
+    Each rate is bounded as a share of as many independent rows as would vary as much, by
+    Clopper–Pearson. Bounds of sums of rates follow from those of each and from how rates vary together
+    (the method of variance estimates recovery, Zou 2008): near 0 and 1 a rate is skewed, and a standard
+    error alone would promise too much.
+    """
+
+    times: Array  # (1+m, slices): what each value is of the rates
+    shares: Array  # (slices,) the rates
+    rows: Array  # (slices,) how many independent rows would vary as much
+    alike: Array  # (slices, slices) correlations of the rates
 
     def above(self, confidence: float) -> Array:
         """How far above what was seen each value may be, (1+m,), at this one-sided confidence."""
-        from scipy.stats import t
+        return self._off(confidence, self.times)
 
-        return np.asarray(t.ppf(confidence, self.freedom) * self.errors)
+    def below(self, confidence: float) -> Array:
+        """How far below what was seen each value may be, (1+m,)."""
+        return self._off(confidence, -self.times)
+
+    def _off(self, confidence: float, times: Array) -> Array:
+        from scipy.stats import beta
+
+        right, wrong = self.shares * self.rows, (1 - self.shares) * self.rows
+        high = np.where(wrong > 0, beta.ppf(confidence, right + 1, np.maximum(wrong, 1e-9)), 1.0)
+        low = np.where(right > 0, beta.ppf(1 - confidence, np.maximum(right, 1e-9), wrong + 1), 0.0)
+        off = times * np.where(times > 0, high - self.shares, low - self.shares)
+        signed = off * np.sign(times)
+        squares = np.einsum("ri,ij,rj->r", signed, self.alike, signed)
+        return np.sqrt(np.maximum(squares, 0.0))
 
     def below_zero(self, values: Array) -> Array:
         """How sure it is that each of the true values is at most 0, where `values` (1+m,) were seen."""
-        from scipy.stats import t
-
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(t.cdf(np.where(self.errors > 0, -values / self.errors, 0.0), self.freedom))
+        low, high = np.full(len(values), 0.5), np.full(len(values), 1.0)
+        for _ in range(12):
+            middle = (low + high) / 2
+            each = [self.above(float(level))[row] for row, level in enumerate(middle)]
+            holds = values + np.array(each) <= 0
+            low, high = np.where(holds, middle, low), np.where(holds, high, middle)
+        return np.where(values <= 0, low, 0.5)
 
 
 def pair_errors(compiled: Compiled, scores: Array) -> PairErrors:
-    """The standard errors of the objective and of all violations, given scores (P,) of pairs.
+    """How the objective and all violations vary, given scores (P,) of pairs.
 
-    A rate that is 0 or 1 on all pairs shows no variance, and is still not known exactly. Its variance is
-    taken to be at least that of two more rows decided each way, as of a share of as many rows as the
-    fewer of its first and second ones (which bounds the variance of any rate of pairs).
+    A rate that is 0 or 1 on all pairs shows no variance. It counts as one of as many rows as the fewer
+    of its first and second ones, which bounds the variance of any rate of pairs from above.
     """
     pairs: Any = compiled.first
     (block,) = compiled.at_zero
-    weights = pairs.row_weights
-    right = scores >= 0
-    net = np.asarray(block.net.todense())  # (1+m, slices): what a pair that is right adds
-    inside = compiled.unpacked(slice(None)).astype(float)  # (cells, slices)
+    weights, right = pairs.row_weights, scores >= 0
+    inside = compiled.unpacked(slice(None)).astype(bool)  # (cells, slices)
+    total = compiled.slice_weight(block)
     per_cell = np.bincount(compiled.cells, weights * right, compiled.cell_count)
-    shares = (per_cell @ inside) / np.maximum(compiled.slice_weight(block), 1e-300)
-    gain, expected = net @ inside.T, (net * shares) @ inside.T  # (1+m, cells)
+    shares = (per_cell @ inside) / np.maximum(total, 1e-300)
     together = pairs.drawn_together
     places = (pairs.first, pairs.second) if together is None else (together[pairs.first],)
     drawn = pairs.rows.size if together is None else int(together.max()) + 1
-    squares, fourths = np.zeros(len(net)), np.zeros(len(net))
-    for row in range(len(net)):
-        own = weights * np.where(right, gain[row, compiled.cells], 0.0)
-        own -= weights * expected[row, compiled.cells]
-        each = sum(np.bincount(place, own, drawn) for place in places)
-        squares[row], fourths[row] = each @ each, (each**2) @ (each**2)
-    variances = np.maximum(squares * drawn / max(drawn - 1, 1), _least(compiled, net, inside, shares))
-    freedom = np.maximum(squares**2 / np.maximum(fourths, 1e-300) - 1, 2.0)
-    return PairErrors(np.sqrt(variances), freedom, drawn)
+    influence, rows = np.zeros((len(shares), drawn)), np.zeros(len(shares))
+    for place, share in enumerate(shares):
+        among = inside[compiled.cells, place]
+        own = weights[among] * (right[among] - share) / max(total[place], 1e-300)
+        for ends in places:
+            influence[place] += np.bincount(ends[among], own, drawn)
+        few, many = _ends(pairs, among, together)
+        variance = float(influence[place] @ influence[place]) * drawn / max(drawn - 1, 1)
+        rows[place] = np.clip(share * (1 - share) / variance, few, many) if variance > 0 else few
+    size = np.sqrt(np.maximum((influence**2).sum(axis=1), 1e-300))
+    alike = (influence @ influence.T) / np.outer(size, size)
+    np.fill_diagonal(alike, 1.0)
+    return PairErrors(np.asarray(block.net.todense()) * total, shares, rows, alike)
 
 
-def _least(compiled: Compiled, net: Array, inside: Array, shares: Array) -> Array:
-    """The least variance of each value, (1+m,), by rates that are 0 or 1 on all pairs."""
-    pairs: Any = compiled.first
-    (block,) = compiled.at_zero
-    least = np.zeros(len(net))
-    for place in np.flatnonzero((shares <= 0) | (shares >= 1)):
-        among = inside[compiled.cells, place] > 0
-        if not net[:, place].any() or not among.any():
-            continue
-        rows = min(len(np.unique(end[among])) for end in (pairs.first, pairs.second))
-        share = 2 / (rows + 4)
-        weight = float(compiled.slice_weight(block)[place])
-        least += (net[:, place] * weight) ** 2 * share * (1 - share) / (rows + 4)
-    return least
+def _ends(pairs: Any, among: Array, together: Array | None) -> tuple[float, float]:
+    """The fewest and the most independent rows that a rate of these pairs may be worth.
+
+    Queries may be alike inside, so that no number of rows is too few for what was drawn as queries.
+    """
+    first, second = (np.unique(ends[among]) for ends in (pairs.first, pairs.second))
+    if together is not None:
+        return 1.0, float(len(np.unique(together[first])))
+    return float(min(len(first), len(second))), float(len(np.union1d(first, second)))
 
 
 # --- the audit ---------------------------------------------------------------------------------------
@@ -117,8 +136,10 @@ def audit_pairs(problem: Problem, model: Any, pairs: Any, confidence: float) -> 
     value = problem.shown(float(compiled.evaluate(scores)[0]))
     low = high = None
     if compiled.goal is None:
-        wide = float(pair_errors(compiled, scores).above(confidence)[0])
-        low, high = value - wide, value + wide
+        errors = pair_errors(compiled, scores)
+        up, down = errors.above(confidence)[0], errors.below(confidence)[0]
+        wide = (down, up) if problem.sense == "minimize" else (up, down)
+        low, high = around(value, (value - float(wide[0]), value + float(wide[1])))
     mixture = getattr(model, "solution_", model)
     return Audit(
         confidence=confidence,
@@ -159,11 +180,11 @@ def _promise(
     low = high = None
     if left is not None and right is not None:
         slack = (left - right) if promise.relation == ">=" else (right - left)
-        wide = float(pair_errors(compiled, scores).above(confidence)[1])
-        if isinstance(promise.left, Ratio):  # the violation is that of the ratio times what is below it
-            below = _value(promise.left.denominator, rates)
-            wide = wide / below if below else np.inf
-        low, high = around(slack, (slack - wide, slack + wide))
+        errors, below = pair_errors(compiled, scores), 1.0
+        if isinstance(promise.left, Ratio):  # its violation is that of the ratio times what is below it
+            below = _value(promise.left.denominator, rates) or 1.0
+        up, down = errors.above(confidence)[1] / below, errors.below(confidence)[1] / below
+        low, high = around(slack, (slack - float(up), slack + float(down)))
     return Promise(
         words=str(promise),
         name=promise.name,
