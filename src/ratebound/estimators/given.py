@@ -23,7 +23,7 @@ from ratebound.problem.frames import (
     unmasked,
 )
 from ratebound.problem.labels import label_values, labels_of, places_among
-from ratebound.problem.population import Population
+from ratebound.problem.population import Population, check_single
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import any_shared, of_all
 from ratebound.problem.sharing import classes_of as classes_in
@@ -54,6 +54,7 @@ def given_rows(
         X, labels, weights = _checked(estimator, unmasked(X), y, unmasked(sample_weight))
         classes = in_order(estimator.classes_, estimator.positive_label)
         return labelled(X, labels, columns, weights, classes), classes
+    check_single(type(estimator).__name__, [X], "use rb.RateConstrainedRanker(...).fit(pairs)")
     check_whole_population(X, y=y, columns=columns, sample_weight=sample_weight)
     check_positive(X, estimator.positive_label)
     classes = classes_in({FIRST: X}, FIRST)

@@ -68,7 +68,19 @@ class Policy(Mixture):
     (['no', 'no', 'yes', 'yes'], True)
     """
 
-    def predict(self, X: Any, *, columns: Any = None, key: Any = None, seed: Any = None) -> Array:
+    def predict(
+        self,
+        X: Any,
+        *,
+        columns: Any = None,
+        key: Any = None,
+        seed: Any = None,
+        exactly: int | None = None,
+    ) -> Array:
+        if exactly is not None:  # which rows are best is known of all of them together
+            if isinstance(X, Population):
+                ((X, columns, _),) = self._pieces(X.in_memory(), columns)
+            return super().predict(X, columns=columns, key=key, seed=seed, exactly=exactly)
         draws = None if seed is None else np.random.default_rng(seed)  # one for all pieces
         ids = None if key is None else as_array(key)
         decisions = [

@@ -251,6 +251,25 @@ class RateConstrainedRanker(BaseEstimator):
         check_is_fitted(self)
         return self.solution_.decision_function(X)
 
+    def predict(self, X: Any, *, exactly: int) -> Array:
+        """Whether each row is among so many of these that should be ranked highest.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+        exactly : int
+            How many rows come first. Rows with equal scores are put in order by a hash of their
+            features.
+
+        Returns
+        -------
+        array of shape (n,)
+            Truth values, of which exactly so many are true.
+        """
+        check_is_fitted(self)
+        return self.solution_.predict(X, exactly=exactly)
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of pairs of these rows that are in the right order.
 

@@ -19,20 +19,33 @@ class Ranking(Policy):
     """A model that ranks rows: `decision_function` has a score for each, and nothing is drawn.
 
     `RateConstrainedRanker` has one as `solution_`, and `rb.load` gives one for the file of a ranker. It
-    decides nothing, so it has no `predict`.
+    decides no row by itself: `predict` takes ``exactly=``, how many of a batch come first.
     """
 
-    def predict(self, X: Any, **how: Any) -> NoReturn:
-        raise TypeError(
-            "a ranker puts rows in order and decides none of them: sort by decision_function(X), highest "
-            "first"
-        )
+    def predict(
+        self,
+        X: Any,
+        *,
+        columns: Any = None,
+        key: Any = None,
+        seed: Any = None,
+        exactly: int | None = None,
+    ) -> Array:
+        if exactly is None:
+            self._refuse("predict")
+        return super().predict(X, columns=columns, key=key, exactly=exactly)
 
     def predict_proba(self, X: Any) -> NoReturn:
-        self.predict(X)
+        self._refuse("predict_proba")
 
     def decision_proba(self, X: Any, *, columns: Any = None) -> NoReturn:
-        self.predict(X)
+        self._refuse("decision_proba")
+
+    def _refuse(self, name: str) -> NoReturn:
+        raise TypeError(
+            f"{name}: a ranker puts rows in order and decides none by itself: sort by "
+            "decision_function(X), highest first, or say how many: predict(X, exactly=500)"
+        )
 
     def certify(self, X: Any, *given: Any, **how: Any) -> NoReturn:
         raise ValueError(

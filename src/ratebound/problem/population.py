@@ -475,6 +475,12 @@ def assembled(
     return population
 
 
+def check_single(asker: str, populations: Iterable[Population], instead: str) -> None:
+    """Raise where pairs are given to what speaks of single rows; `instead` says what takes pairs."""
+    if any(each.paired for each in populations):
+        raise ValueError(f"{asker} is about decisions on single rows, and these are pairs: {instead}")
+
+
 def read_weights(weights: Any) -> Array:
     """Weights (n,) that are finite and not negative, and not all zero."""
     values = as_array(weights)

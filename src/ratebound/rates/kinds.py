@@ -89,6 +89,8 @@ class Kind:
         versus = ("versus",) if self.versus else ()
         if self.unit == "area":
             return ("on", "bins")
+        if self.pairs:
+            return ("on",)
         per = ("per",) if self.unit in ("count", "cost") else ()
         return (*classes, *self.own, *versus, "on", "at", *per)
 
