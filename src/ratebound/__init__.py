@@ -21,7 +21,6 @@ _NAMES = {
     "estimators.planning": "Plan plan",
     "estimators.policy": "load Policy",
     "estimators.ranker": "RateConstrainedRanker",
-    "estimators.ranking": "Ranking",
     "game.game": "Game",
     "game.learner": "Answering Descending Fit Growing Learner",
     "game.players": "ExternalRegret Lagrangian Multipliers Player SwapRegret",

@@ -9,7 +9,7 @@ independent. That counts the chance of which pairs were drawn too, and a little 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.expressions import FIRST, Constraint, Expression, Metric, Rate, Ratio
 from ratebound.rates.formulas import formula, sentence
+from ratebound.rates.subsets import Compare, In, leaves
 from ratebound.solution.mixture import Mixture
 
 AUDITED = "audited"
@@ -171,7 +172,7 @@ def _promise(
         compiled = compile_on(Problem(ERROR, [promise]), {FIRST: pairs}, AUDITED)
     except (NoRows, NoSuchValue) as error:
         if isinstance(error, NoSuchValue) and not known:
-            raise
+            _check_values(promise, pairs)
         return Promise(str(promise), promise.name, promise.relation, why=str(error), **said)
     violation = float(compiled.evaluate(scores)[1][0])
     rates = _rates(compiled.problem.rates, pairs, scores)
@@ -202,6 +203,15 @@ def _promise(
         why="" if low is not None else "it is a share of nothing on these pairs",
         **said,
     )
+
+
+def _check_values(promise: Constraint, pairs: Any) -> None:
+    """Raise where a promise names a value that no row has: then it is a slip, not a lack of pairs."""
+    inside = masker(pairs.rows)
+    for rate in promise.rates:
+        for leaf in leaves(rate.subset):
+            if isinstance(leaf, Compare | In):
+                inside(replace(leaf, column=pairs.own_name(leaf.column)))
 
 
 def _rates(rates: Any, pairs: Population, scores: Array) -> dict[Rate, float]:

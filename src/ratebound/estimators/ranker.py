@@ -348,7 +348,7 @@ def dealt(pairs: Pairs, spoken_of: Sequence[Name], count: int, seed: int) -> Arr
     codes = [pairs.outcome > np.median(pairs.outcome)]
     if not codes[0].any():
         codes = [pairs.outcome >= np.median(pairs.outcome)]
-    for name in dict.fromkeys(own for end, own in map(pairs._split, spoken_of) if end is not None):
+    for name in dict.fromkeys(map(pairs.own_name, spoken_of)):
         values = pairs.rows.column(name)
         if values.dtype.kind in "OUSb" or len(np.unique(values[~is_missing(values)])) <= count:
             codes.append(np.unique(values.astype(str), return_inverse=True)[1])

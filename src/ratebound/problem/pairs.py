@@ -22,10 +22,9 @@ from ratebound.problem.labels import Labels, label_values
 from ratebound.problem.population import Population
 from ratebound.problem.summaries import digest_of
 from ratebound.rates.kinds import TWO
-from ratebound.rates.subsets import Name, column_text
+from ratebound.rates.subsets import ENDS, Name, column_text
 
 PAIRS = 100_000  # drawn by default
-ENDS = ("first", "second")
 MANY_QUERIES = 20  # from which on queries are drawn, and not rows within them
 
 
@@ -215,6 +214,21 @@ class Pairs(Population):
         named = next((each for each in self.rows.column_names if str(each) == own), own)
         return end, int(own) if named == own and own.isdigit() else named
 
+    def own_name(self, name: Name) -> Name:
+        """What a row calls a column that a pair has.
+
+        Parameters
+        ----------
+        name : str
+            As pairs have it, such as "first.group".
+
+        Returns
+        -------
+        str or int
+            As its rows have it.
+        """
+        return self._split(name)[1]
+
     def _remedy(self, name: Name) -> str:
         end, _ = self._split(name)
         if end is None and self.rows.column_names:
@@ -344,13 +358,14 @@ def differences(scores: Array, first: Array, second: Array) -> Array:
 
 def outcome_of(y: Any) -> Array:
     """Where rows should stand, as numbers (n,), from numbers, truth values or two labels."""
-    values = label_values(y)
-    if lacking := int(is_missing(values).sum()):
-        row = int(np.flatnonzero(is_missing(values))[0])
+    given = as_array(y)
+    if lacking := int(is_missing(given).sum()):
+        row = int(np.argwhere(is_missing(given))[0, 0])
         raise ValueError(
             f"y has {lacking:,} missing values, the first in row {row}: a row that should stand nowhere "
             "makes no pair, so leave it out"
         )
+    values = label_values(y)
     if values.dtype.kind in "buif":
         if not np.isfinite(values.astype(float)).all():
             raise ValueError("y holds infinite values, of which none is above another: give numbers")

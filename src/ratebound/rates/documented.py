@@ -148,7 +148,7 @@ def formula(kind: Kind) -> str | None:
     """
     if kind.sides is not None:
         return " / ".join(map(_side, kind.sides({})))
-    if kind.unit not in ("share", "count") or kind.versus or kind.speaks == "two classes":
+    if kind.unit not in ("share", "count") or kind.versus or kind.pairs or kind.speaks == "two classes":
         return None
     counted_atoms = atoms(Rate(kind.name))
     above = _sum(Counter(letter for atom in counted_atoms for letter in _cells(atom)))

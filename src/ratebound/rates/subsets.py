@@ -25,6 +25,7 @@ Relation = Literal["==", "!=", "<", "<=", ">", ">="]
 TURNED: dict[Relation, Relation] = {
     "==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
 }  # fmt: skip
+ENDS = ("first", "second")  # the rows of a pair, as in first.group
 WORDS = ("and", "or", "not", "in")  # of the language, in capitals too
 DEEPEST = 100  # levels of nested conditions; Python could print about 200 at most
 
@@ -384,14 +385,16 @@ def plain_value(value: object) -> Value:
 
 
 def column_text(name: Name) -> str:
-    """A column as `parse` reads it: its bare name where that is a plain word, or such with dots between.
+    """A column as `parse` reads it: its bare name where that is one plain word, or that of a row of a pair.
 
     >>> column_text("age"), column_text("hours per week"), column_text(3)
     ('age', 'column("hours per week")', 'column(3)')
     >>> column_text("first.group")
     'first.group'
     """
-    plain = isinstance(name, str) and all(map(_is_plain_word, name.split(".")))
+    end, dot, own = str(name).partition(".")
+    word = own if dot and end in ENDS else name
+    plain = isinstance(word, str) and _is_plain_word(word)
     return str(name) if plain else f"column({value_text(name)})"
 
 

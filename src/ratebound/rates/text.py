@@ -28,7 +28,17 @@ from ratebound.rates.naming import say
 from ratebound.rates.ranges import Parity, Range
 from ratebound.rates.spellings import TWO_SIDED, hint, meant, respelled, tree_of
 from ratebound.rates.stating import said
-from ratebound.rates.subsets import Chain, Column, In, Subset, Value, column_text, missing, plain_value
+from ratebound.rates.subsets import (
+    ENDS,
+    Chain,
+    Column,
+    In,
+    Subset,
+    Value,
+    column_text,
+    missing,
+    plain_value,
+)
 
 LONGEST = 20_000
 # Python itself turns a comparison round where the column, or the rate, stands on the right.
@@ -307,8 +317,8 @@ class _Reader:
         return column == self.value(node)
 
     def column(self, node: ast.expr) -> Column:
-        if (name := dotted(node)) is not None:
-            return Column(name)
+        if (named := _named(node)) is not None:
+            return Column(named)
         if _calls(node, "column"):
             (argument,) = cast(ast.Call, node).args
             return cast(Column, self.guarded(node, Column, self.value(argument)))
@@ -316,7 +326,10 @@ class _Reader:
         ours = isinstance(node, ast.Call) and ast.unparse(node.func) in ("column", "missing")
         if ours or not isinstance(name, str | int):
             name = "hours per week"
-        self.fail(node, f"expected a column, as in age or {column_text(name)}")
+        pair = ""
+        if isinstance(node, ast.Attribute):
+            pair = f"; the rows of a pair are first.{node.attr} and second.{node.attr}"
+        self.fail(node, f"expected a column, as in age or {column_text(name)}{pair}")
 
     def value(self, node: ast.expr, option: str = "") -> Value:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -335,11 +348,11 @@ class _Reader:
         )
 
 
-def dotted(node: ast.expr) -> str | None:
-    """The name that stands here, words with dots between, as in ``first.group``; None if there is none."""
+def _named(node: ast.expr) -> str | None:
+    """The column whose bare name stands here, also of a row of a pair, ``first.group``; else None."""
     if isinstance(node, ast.Attribute):
-        before = dotted(node.value)
-        return None if before is None else f"{before}.{node.attr}"
+        end = node.value.id if isinstance(node.value, ast.Name) else None
+        return f"{end}.{node.attr}" if end in ENDS else None
     return node.id if isinstance(node, ast.Name) else None
 
 
