@@ -45,7 +45,7 @@ def test_a_promise_is_kept_on_new_rows_that_the_plain_model_breaks(fitted):
     X, y, group = drawn()
     plain = rb.RateConstrainedRanker(random_state=0, training=SHORT).fit(X, y, columns={"group": group})
     new = drawn(1, 20_000)
-    assert gap(plain, *new) > 0.2
+    assert gap(plain, *new) > 0.15
     assert fitted.status_.feasible
     assert gap(fitted, *new) < 0.1
     assert fitted.score(new[0][:2000], new[1][:2000]) > 0.7

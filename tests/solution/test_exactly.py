@@ -36,7 +36,7 @@ def test_what_cannot_be_kept_is_broken_least_and_told():
     scores = np.arange(12.0)[::-1]
     problem = rb.Problem("error_rate()", ['positive_rate(group == "b") >= 0.9', "positive_rate() <= 0.1"])
     batch = promises_on(problem, None, {"group": group}, 12)
-    with pytest.warns(UserWarning, match=r"no 3 of these rows keep positive_rate\(\) <= 0\.1"):
+    with pytest.warns(UserWarning, match=r"no 3 of these rows keep .*positive_rate\(\) <= 0\.1"):
         chosen = chosen_exactly(scores, np.zeros(12), 3, batch)
     assert chosen.sum() == 3
     assert chosen[group == "b"].sum() == 3  # nearest to what was promised of b

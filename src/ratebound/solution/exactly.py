@@ -66,7 +66,7 @@ class OnBatch:
 
 def promises_on(problem: Problem, X: Any, columns: Any, rows: int) -> OnBatch:
     """What the promises of a problem mean on a batch whose labels are not known."""
-    told = [each for each in problem.constraints if _needs_no_labels(each)]
+    told = [each for each in problem.constraints if _is_told_without_labels(each)]
     names = columns_by_name(X if frame_columns(X) else None) | columns_by_name(columns)
     batch = Population(None, columns={**names, " place": np.arange(rows)})
     known: list[Constraint] = []
@@ -80,12 +80,12 @@ def promises_on(problem: Problem, X: Any, columns: Any, rows: int) -> OnBatch:
     return OnBatch(compiled, tuple(each for each in told if each not in known))
 
 
-def _needs_no_labels(promise: Constraint) -> bool:
+def _is_told_without_labels(promise: Constraint) -> bool:
+    """Whether decisions on rows are all that a promise is about."""
     linear = isinstance(promise.left, Expression) and isinstance(promise.right, Expression)
-    return linear and all(
-        not KINDS[rate.kind].labels and not rate.own and rate.on is None and rate.at is None
-        for rate in promise.rates
-    )
+    kinds = [KINDS[rate.kind] for rate in promise.rates]
+    plain = all(not rate.own and rate.on is None and rate.at is None for rate in promise.rates)
+    return linear and plain and not any(kind.labels or kind.pairs for kind in kinds)
 
 
 def chosen_exactly(scores: Array, ties: Array, count: int, batch: OnBatch) -> Array:
@@ -137,7 +137,8 @@ def _best_within(scores: Array, ties: Array, count: int, compiled: Compiled) -> 
     adds = compiled.matrix[1:][:, cells] / scale[:, None]  # (m, n)
     room = -compiled.offset[1:] / scale
     many = len(room)
-    worth = scores - scores.min()
+    finite = np.isfinite(scores).all()  # where a group never gets a yes they are not
+    worth = scores - scores.min() if finite else np.unique(scores, return_inverse=True)[1].reshape(-1)
     worth = worth / max(float(worth.max()), 1e-300)
     slacks = csc_array(-np.eye(many))
     promises = hstack([csc_array(adds), slacks], format="csc")

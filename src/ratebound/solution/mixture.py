@@ -37,6 +37,8 @@ from ratebound.solution.record import Record, course_of
 from ratebound.solution.status import ITERATES, Status, reached, status_of
 from ratebound.tables.encoding import Encoding
 
+ALWAYS = 1e299  # scores of a member that always says yes, or never, are beyond
+
 
 @dataclass(frozen=True, eq=False)
 class Members:
@@ -488,9 +490,11 @@ class Mixture:
         rows = length(features, "X")
         count = check_exactly(exactly, len(self.classes), rows)
         weights, scores = self._choices(X, features, columns)
-        order = mean_score(weights, scores)[0].astype(float)
+        order = scores[0, 0].astype(float)
         if len(weights) > 1:  # likelier yeses first, each with its mean score squeezed between
             likely = decision_shares(weights, scores)[1]
+            tell = (np.abs(scores[:, 0]) < ALWAYS) * weights[:, None]  # who always says the same does not
+            order = (np.where(tell > 0, scores[:, 0], 0.0) * tell).sum(0) / np.maximum(tell.sum(0), 1e-12)
             steps = np.unique(likely.round(9), return_inverse=True)[1].reshape(-1)
             ranks = np.unique(order, return_inverse=True)[1].reshape(-1)
             order = steps + ranks / (2.0 * (ranks.max() + 1))
