@@ -1,11 +1,11 @@
 """Communities & Crime ranked by pairs, beside what Narasimhan et al. (2020) published.
 
 Protocol of their notebook (`ranking_crime.ipynb`): a community is "high crime" if its rate of violent
-crimes is at or above the 70th percentile, and in group 1 if its share of black people is; 60% of the rows
+crimes is at or above the 70th percentile, and in group 1 if its share of black people is; 60% of rows
 train, 40% test; rows are dealt into ten random queries, and pairs are of one query. The bound on the
 cross-group gap is 0.05.
 
-Their notebook computes the error called "1/0" on pairs of group 1 with group 1, so that what it prints as
+Their notebook computes the error called "1/0" on pairs of group 1 with group 1, so what it prints as
 the cross-group gap is |err(0,1) - err(1,1)|. Both are shown here: `gap`, |err(0,1) - err(1,0)|, which is
 promised, and `printed`, what the notebook would print.
 
@@ -26,7 +26,9 @@ RULE = (
     'abs(ranked_right(first.group == "1", second.group == "0") - '
     'ranked_right(first.group == "0", second.group == "1")) <= 0.05'
 )
-PUBLISHED = """published (their printed gap, one split): unconstrained .079 / .198, constrained .105 / .039"""
+PUBLISHED = (
+    """published (their printed gap, one split): unconstrained .079 / .198, constrained .105 / .039"""
+)
 
 
 def rows() -> tuple[object, np.ndarray, np.ndarray]:
@@ -57,7 +59,9 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=10, help="random queries, 1 for none")
     given = parser.parse_args()
     if not FILE.exists():
-        sys.exit(f"{FILE} is not here: the benchmark needs the Communities & Crime table beside the project")
+        sys.exit(
+            f"{FILE} is not here: the benchmark needs the Communities & Crime table beside the project"
+        )
     import ratebound as rb
 
     X, high, group = rows()
@@ -84,7 +88,10 @@ def main() -> None:
                 seconds = time.perf_counter() - started
                 measured = errors(test_pairs, ranker.decision_function(X.iloc[test]))
                 reached[way].append((*measured, ranker.objective_, seconds))
-                print(f"  {model} split {split} {way}: {np.round(reached[way][-1], 3).tolist()}", flush=True)
+                print(
+                    f"  {model} split {split} {way}: {np.round(reached[way][-1], 3).tolist()}",
+                    flush=True,
+                )
         for way, values in reached.items():
             mean, spread = np.mean(values, axis=0), np.std(values, axis=0)
             kept = np.mean([each[1] <= 0.05 for each in values])

@@ -74,7 +74,8 @@ _NAMES = {
 # goals in `rb.goals`, the parts of training in `rb.game`; each is also a name of the package itself.
 _FIRST = """
     Boosted Features Game Lattice Linear MLP Monitor Oracle Pairs Parquet PlugIn Population Problem
-    RateConstrainedClassifier RateConstrainedRanker Torch Trace Training audit average best_iterate certify check_monotone
+    RateConstrainedClassifier RateConstrainedRanker Torch Trace Training audit average
+    best_iterate certify check_monotone
     column compile datasets determinize equal explain game goal goals inspect last_iterate
     load missing parse plan play plot_convergence plot_trade_off price rate rates
     ratio register_scorer rows_needed select shrink thresholds trace_of where"""

@@ -139,6 +139,10 @@ def test_claims_that_would_be_invalid_are_refused():
     with pytest.raises(ValueError, match="pairs take the query"):
         rb.audit(problem, Given(), pairs, clusters="first.group")
     with pytest.raises(ValueError, match="row 0 has no score"):
-        rb.audit(problem, Given(), rb.Pairs(np.where(np.arange(60) == 0, np.nan, scores)[:, None], y, {"group": group}))
+        rb.audit(
+            problem,
+            Given(),
+            rb.Pairs(np.where(np.arange(60) == 0, np.nan, scores)[:, None], y, {"group": group}),
+        )
     with pytest.raises(TypeError, match="has no decision_function"):
         rb.audit(problem, object(), pairs)

@@ -56,7 +56,9 @@ def test_a_score_is_of_a_row_alone(fitted):
     X, _, _ = drawn()
     together = fitted.decision_function(X)
     assert together.shape == (500,)
-    assert (np.concatenate([fitted.decision_function(X[i : i + 1]) for i in range(5)]) == together[:5]).all()
+    assert (
+        np.concatenate([fitted.decision_function(X[i : i + 1]) for i in range(5)]) == together[:5]
+    ).all()
 
 
 def test_what_is_said_of_pairs_out_of_fold_is_near_what_new_rows_show(fitted):
@@ -70,7 +72,9 @@ def test_what_is_said_of_pairs_out_of_fold_is_near_what_new_rows_show(fitted):
 def test_the_same_state_gives_the_same_ranker():
     X, y, group = drawn(size=200)
     once, again = (
-        rb.RateConstrainedRanker(RULE, training=SHORT, random_state=3).fit(X, y, columns={"group": group})
+        rb.RateConstrainedRanker(RULE, training=SHORT, random_state=3).fit(
+            X, y, columns={"group": group}
+        )
         for _ in range(2)
     )
     assert (once.decision_function(X) == again.decision_function(X)).all()
@@ -96,7 +100,7 @@ def test_a_file_ranks_as_before(model, tmp_path):
 
 def test_a_module_of_ones_own_learns_from_pairs():
     torch = pytest.importorskip("torch")
-    X, y, group = drawn(size=200)
+    X, y, _ = drawn(size=200)
     module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
     ranker = rb.RateConstrainedRanker(model=module, training=rb.Training(epochs=40), random_state=0)
     assert ranker.fit(X, y).score(X, y) > 0.75
@@ -104,7 +108,9 @@ def test_a_module_of_ones_own_learns_from_pairs():
 
 def test_tables_with_texts_and_gaps_and_a_continuous_outcome():
     X, _, group = drawn()
-    table = pandas.DataFrame({"x": X[:, 0], "z": X[:, 1], "colour": np.resize(["red", "blue", None], 500)})
+    table = pandas.DataFrame(
+        {"x": X[:, 0], "z": X[:, 1], "colour": np.resize(["red", "blue", None], 500)}
+    )
     table.loc[::7, "x"] = np.nan
     outcome = X[:, 0] + X[:, 1]
     ranker = rb.RateConstrainedRanker(

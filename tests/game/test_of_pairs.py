@@ -36,7 +36,9 @@ def test_tensors_are_treated_as_arrays_are():
     as_tensor = onto_rows(torch.as_tensor(values), first, second, 9, -1.0)
     assert as_tensor.numpy() == pytest.approx(onto_rows(values, first, second, 9, -1.0))
     scores = random.normal(size=(2, 1, 9))
-    assert apart(torch.as_tensor(scores), first, second).numpy() == pytest.approx(apart(scores, first, second))
+    assert apart(torch.as_tensor(scores), first, second).numpy() == pytest.approx(
+        apart(scores, first, second)
+    )
 
 
 @pytest.mark.parametrize("batch", [None, 16, 400])
@@ -85,7 +87,9 @@ def test_trees_grow_by_both_ends():
     for row in (0, 7, 50):
         first, second = pairs.first == row, pairs.second == row
         share = pairs.rows.size / (2 * len(pairs))
-        assert grown[0][0, 0, row] == pytest.approx(share * (slopes[0, 0, first].sum() - slopes[0, 0, second].sum()))
+        assert grown[0][0, 0, row] == pytest.approx(
+            share * (slopes[0, 0, first].sum() - slopes[0, 0, second].sum())
+        )
         assert grown[1][0, 0, row] == pytest.approx(share * bends[0, 0, first | second].sum())
 
 

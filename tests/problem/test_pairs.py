@@ -16,7 +16,12 @@ CROSSED = 'ranked_right(first.group == "b", second.group == "a")'
 def rows(seed=0, size=40, values=2):
     random = np.random.default_rng(seed)
     X = random.normal(size=(size, 2))
-    return X, random.integers(values, size=size), random.choice(["a", "b"], size), random.normal(size=size)
+    return (
+        X,
+        random.integers(values, size=size),
+        random.choice(["a", "b"], size),
+        random.normal(size=size),
+    )
 
 
 def brute(y, query=None):
@@ -46,7 +51,7 @@ def test_all_pairs_are_those_of_brute_force(values, queries):
 def test_sampled_pairs_are_some_of_all_each_as_likely():
     X, y, group, _ = rows(values=3)
     every = brute(y)
-    seen = {pair: 0 for pair in every}
+    seen = dict.fromkeys(every, 0)
     for seed in range(400):
         pairs = rb.Pairs(X, y, {"group": group}, count=30, seed=seed)
         drawn = set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
@@ -88,7 +93,10 @@ def test_equal_scores_rank_none_above_the_other():
     X, y, group, _ = rows()
     pairs = rb.Pairs(X, y, {"group": group})
     assert value(pairs, "ranked_right()", np.zeros(len(y))) == 0
-    assert (differences(np.array([1, 1, 2]), np.array([0, 2]), np.array([1, 0])) > 0).tolist() == [False, True]
+    assert (differences(np.array([1, 1, 2]), np.array([0, 2]), np.array([1, 0])) > 0).tolist() == [
+        False,
+        True,
+    ]
 
 
 def test_weights_multiply():
@@ -150,9 +158,7 @@ WRONG = {
     "y has 1 missing values, the first in row 2": lambda X, y: rb.Pairs(
         X, np.where(np.arange(40) == 2, np.nan, y)
     ),
-    "query= has 1 missing values": lambda X, y: rb.Pairs(
-        X, y, query=[None] + ["q"] * 39
-    ),
+    "query= has 1 missing values": lambda X, y: rb.Pairs(X, y, query=[None] + ["q"] * 39),
     "y holds infinite values": lambda X, y: rb.Pairs(X, np.where(np.arange(40) == 2, np.inf, y)),
     "which of more than two labels is ranked above which": lambda X, y: rb.Pairs(
         X, np.resize(["a", "b", "c"], 40)

@@ -31,7 +31,12 @@ def meets(conditions):
 
 
 @pytest.mark.parametrize(
-    "name", sorted(name for name, kind in KINDS.items() if kind.event is not None and name != "cost" and not kind.pairs)
+    "name",
+    sorted(
+        name
+        for name, kind in KINDS.items()
+        if kind.event is not None and name != "cost" and not kind.pairs
+    ),
 )
 def test_a_formula_gives_the_number_of_its_rate(name):
     rate = getattr(rb, name)(**OPTIONS.get(name, {}))

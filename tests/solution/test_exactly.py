@@ -34,7 +34,9 @@ def test_the_best_rows_that_keep_a_promise_are_those_of_brute_force(seed, low):
 def test_what_cannot_be_kept_is_broken_least_and_told():
     group = np.array(["a"] * 8 + ["b"] * 4)
     scores = np.arange(12.0)[::-1]
-    problem = rb.Problem("error_rate()", ['positive_rate(group == "b") >= 0.9', "positive_rate() <= 0.1"])
+    problem = rb.Problem(
+        "error_rate()", ['positive_rate(group == "b") >= 0.9', "positive_rate() <= 0.1"]
+    )
     batch = promises_on(problem, None, {"group": group}, 12)
     with pytest.warns(UserWarning, match=r"no 3 of these rows keep .*positive_rate\(\) <= 0\.1"):
         chosen = chosen_exactly(scores, np.zeros(12), 3, batch)
@@ -64,7 +66,11 @@ def model():
     group = np.where(random.random(400) < 0.5, "a", "b")
     y = np.where(X[:, 0] + (group == "a") + random.normal(size=400) > 0, "yes", "no")
     promise = "statistical_parity(group, slack=0.02)"
-    return rb.RateConstrainedClassifier(promise, random_state=0).fit(X, y, columns={"group": group}), X, group
+    return (
+        rb.RateConstrainedClassifier(promise, random_state=0).fit(X, y, columns={"group": group}),
+        X,
+        group,
+    )
 
 
 def test_a_classifier_says_yes_to_exactly_so_many_whatever_their_order(model, tmp_path):
@@ -92,7 +98,9 @@ def test_nobody_and_everybody(model):
         assert (decided == "yes").sum() == count
 
 
-@pytest.mark.parametrize(("exactly", "kind"), [(101, ValueError), (-1, ValueError), (2.5, TypeError), (True, TypeError)])
+@pytest.mark.parametrize(
+    ("exactly", "kind"), [(101, ValueError), (-1, ValueError), (2.5, TypeError), (True, TypeError)]
+)
 def test_a_number_that_cannot_be_is_named(model, exactly, kind):
     classifier, X, _ = model
     with pytest.raises(kind, match="exactly="):
@@ -102,7 +110,9 @@ def test_a_number_that_cannot_be_is_named(model, exactly, kind):
 def test_several_classes_have_no_one_yes():
     random = np.random.default_rng(0)
     X = random.normal(size=(150, 2))
-    several = rb.RateConstrainedClassifier(random_state=0, confidence=None, training=rb.Training(epochs=2))
+    several = rb.RateConstrainedClassifier(
+        random_state=0, confidence=None, training=rb.Training(epochs=2)
+    )
     several.fit(X, np.resize(["cat", "dog", "owl"], 150))
     with pytest.raises(ValueError, match="there are 3 classes to decide between"):
         several.predict(X, exactly=10)

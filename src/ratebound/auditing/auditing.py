@@ -169,8 +169,8 @@ def _check_pairs_alone(clusters: Name | None, others: dict[str, Population]) -> 
     """Raise where more is given beside pairs than an audit of them takes."""
     if clusters is not None:
         raise ValueError(
-            "clusters= is for single rows; pairs take the query, rb.Pairs(..., query=...), which is drawn "
-            "as a whole where there are many"
+            "clusters= is for single rows; pairs take the query, rb.Pairs(..., query=...), which is "
+            "drawn as a whole where there are many"
         )
     if others:
         raise ValueError(f"an audit of pairs takes no other population, got {', '.join(others)}")

@@ -130,8 +130,7 @@ def audit_pairs(problem: Problem, model: Any, pairs: Any, confidence: float) -> 
     scores = pairs.differences(row_scores(model, pairs.rows))
     known = getattr(getattr(model, "solution_", model), "constraints", ())
     promises = [
-        _promise(promise, pairs, scores, confidence, promise in known)
-        for promise in problem.constraints
+        _promise(promise, pairs, scores, confidence, promise in known) for promise in problem.constraints
     ]
     compiled = compile_on(problem.promising(()), {FIRST: pairs}, AUDITED)
     value = problem.shown(float(compiled.evaluate(scores)[0]))
@@ -164,10 +163,8 @@ def audit_pairs(problem: Problem, model: Any, pairs: Any, confidence: float) -> 
     )
 
 
-def _promise(
-    promise: Constraint, pairs: Any, scores: Array, confidence: float, known: bool
-) -> Promise:
-    said = {"formula": formula(promise), "sentence": sentence(promise)}
+def _promise(promise: Constraint, pairs: Any, scores: Array, confidence: float, known: bool) -> Promise:
+    said: dict[str, Any] = {"formula": formula(promise), "sentence": sentence(promise)}
     try:
         compiled = compile_on(Problem(ERROR, [promise]), {FIRST: pairs}, AUDITED)
     except (NoRows, NoSuchValue) as error:

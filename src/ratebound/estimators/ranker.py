@@ -54,7 +54,8 @@ PLAIN_TIME = 0.25  # share of the time that may go into the model without promis
 ROOM = 0.4  # share of the room between two bounds that margins may take, from each side
 LEVELS = 10  # at which the best is searched, if no candidate is as sure as was asked
 JUDGED = (
-    "feasible: every constraint is kept on pairs of the training rows, judged by models that saw neither row"
+    "feasible: every constraint is kept on pairs of the training rows, judged by models that saw "
+    "neither row"
 )
 
 
@@ -221,7 +222,7 @@ class RateConstrainedRanker(BaseEstimator):
         self.objective_ = problem.shown(own.objectives["train"])
         names = frame_columns(given.rows.X) or range(np.shape(given.rows.X)[1])
         self.n_features_in_ = len(names)
-        vars(self).pop("feature_names_in_", None)
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
         return self
@@ -506,5 +507,3 @@ class _Candidates:
         """A candidate by itself."""
         trace, own = self._at(place)
         return mixture(trace, np.arange(len(trace)) == own)
-
-

@@ -77,12 +77,12 @@ class OfPairs(Learner):
         if issubclass(self.learner.fit, Answering):
             raise ValueError(
                 f"{type(self.learner).__name__} fits decisions on single rows, and a ranker learns from "
-                "pairs by the gradient of their scores: use 'linear', 'mlp', 'lightgbm', 'xgboost', or a "
-                "torch module"
+                "pairs by the gradient of their scores: use 'linear', 'mlp', 'lightgbm', 'xgboost', or "
+                "a torch module"
             )
 
     @property
-    def fit(self) -> Any:  # type: ignore[override]  # of the learner it holds
+    def fit(self) -> Any:
         return self.learner.fit
 
     @property

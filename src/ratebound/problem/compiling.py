@@ -195,12 +195,12 @@ def _check_pairs(problem: Problem, populations: dict[str, Population], first: st
         name = repr(rate.on or first)
         if population.paired:
             raise ValueError(
-                f"{rate}: population {name} consists of pairs, and {rate.kind} is of single rows: of pairs "
-                "there is ranked_right(...), and 1 - ranked_right() is their error"
+                f"{rate}: population {name} consists of pairs, and {rate.kind} is of single rows: of "
+                "pairs there is ranked_right(...), and 1 - ranked_right() is their error"
             )
         raise ValueError(
-            f"{rate}: population {name} consists of single rows, and {rate.kind} is of pairs: make pairs of "
-            "them, rb.Pairs(X, y, columns=...), and train with rb.RateConstrainedRanker"
+            f"{rate}: population {name} consists of single rows, and {rate.kind} is of pairs: make pairs "
+            "of them, rb.Pairs(X, y, columns=...), and train with rb.RateConstrainedRanker"
         )
 
 

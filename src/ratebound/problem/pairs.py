@@ -1,8 +1,8 @@
 """Pairs of rows, for promises about order: of two rows, the one that should be first is scored higher.
 
-A pair is a row whose score is a difference of two scores, and whose label is always yes. So `ranked_right`
-is the share of yeses, and cells, games and audits need nothing new. Only the row numbers of a pair are in
-memory; its columns are looked up when they are asked for, as ``first.group`` and ``second.group``.
+A pair is a row whose score is a difference of two scores, and whose label is always yes. So
+`ranked_right` is the share of yeses, and cells and games need nothing new. Only the row numbers of a pair
+are in memory; its columns are looked up when they are asked for, as ``first.group``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Ends:
 
 
 class Pairs(Population):
-    """Pairs of rows, the first of which should be ranked above the second; promises are about their order.
+    """Pairs of rows, of which the first should be ranked above the second, for promises about order.
 
     All pairs of rows with different `y` can be drawn, and as many are drawn as `count` says. The first
     row of a pair is that with the larger `y`. Constraints speak of the columns of either row, as in
@@ -176,8 +176,8 @@ class Pairs(Population):
         values = distinct(self.outcome)
         if len(values) == 1:
             return (
-                f"all rows have the same y, {some(values)}, so that none is ranked above another: give y "
-                "two values or more, the larger for what should be ranked higher"
+                f"all rows have the same y, {some(values)}, so that none is ranked above another: give "
+                "y two values or more, the larger for what should be ranked higher"
             )
         assert self.query is not None
         queries = int(self.query.max()) + 1
@@ -193,7 +193,8 @@ class Pairs(Population):
 
     def __repr__(self) -> str:
         names = ", ".join(map(str, self.column_names))
-        return f"Pairs({self.size:,} of {self.possible:,} pairs of {self.rows.size:,} rows, columns {names})"
+        pairs = f"{self.size:,} of {self.possible:,} pairs of {self.rows.size:,} rows"
+        return f"Pairs({pairs}, columns {names})"
 
     # --- what constraints speak of ----------------------------------------------------------------
 
@@ -277,9 +278,7 @@ class Pairs(Population):
         """
         given = as_array(scores)
         if given.shape[-1:] != (self.rows.size,):
-            raise ValueError(
-                f"a score for each of the {self.rows.size:,} rows, got shape {given.shape}"
-            )
+            raise ValueError(f"a score for each of the {self.rows.size:,} rows, got shape {given.shape}")
         return differences(given, self.first, self.second)
 
     # --- the same rows otherwise ------------------------------------------------------------------
@@ -344,8 +343,8 @@ class Pairs(Population):
 
     def existing(self, name: str, of: Any = None) -> Array:
         raise ValueError(
-            f"versus={name!r}: an existing model decides rows, and these are pairs of rows: give its scores "
-            "as those of a ranker to rb.audit instead"
+            f"versus={name!r}: an existing model decides rows, and these are pairs of rows: give its "
+            "scores as those of a ranker to rb.audit instead"
         )
 
 
@@ -373,8 +372,8 @@ def outcome_of(y: Any) -> Array:
     kinds = distinct(values)
     if len(kinds) > 2:
         raise ValueError(
-            f"y holds {some(kinds)}, and which of more than two labels is ranked above which is not known: "
-            "give numbers, the larger for what should be ranked higher"
+            f"y holds {some(kinds)}, and which of more than two labels is ranked above which is not "
+            "known: give numbers, the larger for what should be ranked higher"
         )
     return (values == sorted(kinds)[-1]).astype(float)
 

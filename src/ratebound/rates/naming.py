@@ -77,7 +77,8 @@ def say(name: str, /, *subset: Subset, **words: Any) -> Metric:
     if "top" in words and kind.unit in ("share", "ratio"):
         raise TypeError(
             f"{name} takes no top=: how many rows of a batch get a yes is said when they are decided, "
-            f"predict(X, exactly={words['top']}). A column of that name is written rb.column('top') == ..."
+            f"predict(X, exactly={words['top']}). A column of that name is written "
+            "rb.column('top') == ..."
         )
     own = {option: words.pop(option, None) for option in kind.own}
     options = {option: words.pop(option, None) for option in OPTIONS}

@@ -385,7 +385,7 @@ def plain_value(value: object) -> Value:
 
 
 def column_text(name: Name) -> str:
-    """A column as `parse` reads it: its bare name where that is one plain word, or that of a row of a pair.
+    """A column as `parse` reads it: its bare name where that is one plain word, also after "first.".
 
     >>> column_text("age"), column_text("hours per week"), column_text(3)
     ('age', 'column("hours per week")', 'column(3)')

@@ -467,8 +467,9 @@ class Mixture:
             Say yes to exactly so many of these rows, the best by score. Nothing is drawn: of a mixture
             those come first that it most likely says yes to, and among these the mean score decides.
             Rows with equal scores are put in order by a hash of their features, or of `key`, and rows
-            with equal features as they come. Promises that need no labels, such as positive rates of groups in `columns`, are kept on these rows;
-            a warning tells where that cannot be. By default each row is decided by itself.
+            with equal features as they come. Promises that need no labels, such as positive rates of
+            groups in `columns`, are kept on these rows; a warning tells where that cannot be. By
+            default each row is decided by itself.
 
         Returns
         -------
@@ -493,8 +494,12 @@ class Mixture:
         order = scores[0, 0].astype(float)
         if len(weights) > 1:  # likelier yeses first, each with its mean score squeezed between
             likely = decision_shares(weights, scores)[1]
-            tell = (np.abs(scores[:, 0]) < ALWAYS) * weights[:, None]  # who always says the same does not
-            order = (np.where(tell > 0, scores[:, 0], 0.0) * tell).sum(0) / np.maximum(tell.sum(0), 1e-12)
+            tell = (np.abs(scores[:, 0]) < ALWAYS) * weights[
+                :, None
+            ]  # who always says the same does not
+            order = (np.where(tell > 0, scores[:, 0], 0.0) * tell).sum(0) / np.maximum(
+                tell.sum(0), 1e-12
+            )
             steps = np.unique(likely.round(9), return_inverse=True)[1].reshape(-1)
             ranks = np.unique(order, return_inverse=True)[1].reshape(-1)
             order = steps + ranks / (2.0 * (ranks.max() + 1))
