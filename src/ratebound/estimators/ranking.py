@@ -50,7 +50,8 @@ class Ranking(Policy):
     def certify(self, X: Any, *given: Any, **how: Any) -> NoReturn:
         raise ValueError(
             "certify tests decisions on rows that were drawn independently, and pairs share rows, so "
-            "that none of its tests is valid for them: audit has intervals for pairs, which are not a proof"
+            "that none of its tests is valid for them: audit has intervals for pairs, which are not a "
+            "proof"
         )
 
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:

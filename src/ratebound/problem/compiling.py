@@ -199,8 +199,8 @@ def _check_pairs(problem: Problem, populations: dict[str, Population], first: st
                 "pairs there is ranked_right(...), and 1 - ranked_right() is their error"
             )
         raise ValueError(
-            f"{rate}: population {name} consists of single rows, and {rate.kind} is of pairs: make pairs "
-            "of them, rb.Pairs(X, y, columns=...), and train with rb.RateConstrainedRanker"
+            f"{rate}: population {name} consists of single rows, and {rate.kind} is of pairs: make "
+            "pairs of them, rb.Pairs(X, y, columns=...), and train with rb.RateConstrainedRanker"
         )
 
 

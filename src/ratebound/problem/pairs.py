@@ -1,8 +1,8 @@
 """Pairs of rows, for promises about order: of two rows, the one that should be first is scored higher.
 
 A pair is a row whose score is a difference of two scores, and whose label is always yes. So
-`ranked_right` is the share of yeses, and cells and games need nothing new. Only the row numbers of a pair
-are in memory; its columns are looked up when they are asked for, as ``first.group``.
+`ranked_right` is the share of yeses, and cells and games need nothing new. Only the row numbers of a
+pair are in memory; its columns are looked up when they are asked for, as ``first.group``.
 """
 
 from __future__ import annotations

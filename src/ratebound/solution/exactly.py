@@ -1,9 +1,9 @@
 """Yes to exactly so many rows of a batch: the best by score, with what was promised kept among them.
 
 Rows that promises count alike are in one cell, and of a cell the rows with the highest scores come
-first. So what is left to find is one integer program: the sum of the scores of the rows chosen is largest, as
-many are chosen as asked, and the promises that need no labels are kept on the batch, or broken as little
-as can be.
+first. So what is left to find is one integer program: the sum of the scores of the rows chosen is
+largest, as many are chosen as asked, and the promises that need no labels are kept on the batch, or
+broken as little as can be.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ def chosen_exactly(scores: Array, ties: Array, count: int, batch: OnBatch) -> Ar
     if batch.unknown:
         said = some([str(each) for each in batch.unknown])
         _warn(
-            f"exactly={count}: these rows do not tell whether {said} is kept: give the columns that it speaks of, columns=..."
+            f"exactly={count}: these rows do not tell whether {said} is kept: give the columns "
+            "that it speaks of, columns=..."
         )
     return chosen
 
