@@ -158,6 +158,8 @@ def formula(metric: Any) -> str:
     """What is counted over what it is divided by, in cells."""
     if isinstance(metric, rb.Area):
         return "pairs of a positive and a negative row that the score ranks rightly ÷ all such pairs"
+    if is_of_pairs(metric):
+        return "pairs whose first has the higher score ÷ pairs"
     square, top, bottom = sides_of(metric)
     if not bottom:
         return _sum(top)
@@ -172,6 +174,11 @@ def _sum(weights: Weights) -> str:
 
 def _grouped(weights: Weights) -> str:
     return f"({_sum(weights)})" if len(weights) > 1 else _sum(weights)
+
+
+def is_of_pairs(metric: Any) -> bool:
+    """Whether a rate is of pairs of rows."""
+    return any(KINDS[rate.kind].pairs for rate in metric.rates)
 
 
 def rate_said(name: str) -> Any:
@@ -215,6 +222,8 @@ def alt(metric: Any) -> str:
     """The picture in words."""
     if isinstance(metric, rb.Area):
         return "The area under the curve of recall against the false positive rate is shaded."
+    if is_of_pairs(metric):
+        return "Counted: pairs whose first is scored higher. Divided by: all pairs."
     square, top, bottom = sides_of(metric)
     counted_words = f"Counted: {', '.join(top)}."
     if not bottom:
@@ -264,6 +273,20 @@ def _area() -> tuple[list[str], float, float]:
     ], 202, 98  # fmt: skip
 
 
+def _pairs() -> tuple[list[str], float, float]:
+    """Pairs by which of the two is scored higher."""
+    lines = [_text(LEFT - 6, TOP + HIGH / 2 + 4, "pairs", "end")]
+    for column, (words, colours) in enumerate((("first", DARK), ("second", LIGHT))):
+        left = LEFT + WIDE * column
+        lines.append(
+            f'<rect x="{left:g}" y="{TOP}" width="{WIDE}" height="{HIGH}" fill="{colours[0]}" '
+            'stroke="#6b7a89"/>'
+        )
+        lines.append(_text(left + WIDE / 2, TOP + HIGH / 2 + 4, words, colour=colours[1]))
+    lines.append(_text(LEFT + WIDE, 14, "scored higher"))
+    return lines, LEFT + WIDE * 2 + 4.0, TOP + HIGH + 4.0
+
+
 def _goal(name: str) -> tuple[list[str], float, float]:
     """Every constraint of a goal: a square, a sign, and a number or a square below."""
     lines: list[str] = []
@@ -285,7 +308,10 @@ def picture(name: str) -> str:
         words = f"{name}: {goal_formula(name)}"
     else:
         said = rate_said(name)
-        lines, width, height = _area() if isinstance(said, rb.Area) else drawn(said)
+        if isinstance(said, rb.Area):
+            lines, width, height = _area()
+        else:
+            lines, width, height = _pairs() if is_of_pairs(said) else drawn(said)
         words = f"{name}: {alt(said)}"
     return "\n".join(
         [

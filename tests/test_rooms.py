@@ -121,6 +121,7 @@ SEAMS = {"learner", "fit", "player", "scorer", "decider"}
 CONCRETE = {
     "learners": "Linear LinearFit Network Torch TorchFit MLP Lattice "
     "Boosted BoostedFit Oracle OracleFit PlugIn PlugInFit",
+    "game/of_pairs.py": "OfPairs _OnPairs DescendingOnPairs GrowingOnPairs",
     "game/players.py": "Ascending SwapRegret ExternalRegret Lagrangian",
     "game/players_by_fits.py": "CuttingPlane Grid",
 }

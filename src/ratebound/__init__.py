@@ -20,6 +20,7 @@ _NAMES = {
     "estimators.explanation": "Explanation",
     "estimators.planning": "Plan plan",
     "estimators.policy": "load Policy",
+    "estimators.ranker": "RateConstrainedRanker",
     "estimators.scoring": "make_scorer",
     "estimators.tuned": "TunedThreshold",
     "game.game": "Game",
@@ -39,6 +40,7 @@ _NAMES = {
     "learners.torch": "MLP Torch",
     "problem.compiled": "Compiled",
     "problem.compiling": "compile",
+    "problem.pairs": "Pairs",
     "problem.population": "Population",
     "problem.rows": "Rows",
     "problem.problem": "Problem",
@@ -75,8 +77,9 @@ _NAMES = {
 # What `dir(rb)` lists: what most programs need, and where the rest is listed. Rates are in `rb.rates`,
 # goals in `rb.goals`, the parts of training in `rb.game`; each is also a name of the package itself.
 _FIRST = """
-    Boosted Features Game Lattice Linear MLP Monitor Oracle Parquet PlugIn Population Problem
-    RateConstrainedClassifier Torch Trace Training audit average best_iterate certify check_monotone
+    Boosted Features Game Lattice Linear MLP Monitor Oracle Pairs Parquet PlugIn Population Problem
+    RateConstrainedClassifier RateConstrainedRanker Torch Trace Training audit average
+    best_iterate certify check_monotone
     column compile datasets determinize equal explain game goal goals inspect last_iterate
     load missing parse plan play plot_convergence plot_trade_off price rate rates
     ratio register_scorer rows_needed select shrink thresholds trace_of where"""

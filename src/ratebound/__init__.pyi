@@ -21,6 +21,7 @@ from ratebound.estimators.planning import Plan as Plan
 from ratebound.estimators.planning import plan as plan
 from ratebound.estimators.policy import Policy as Policy
 from ratebound.estimators.policy import load as load
+from ratebound.estimators.ranker import RateConstrainedRanker as RateConstrainedRanker
 from ratebound.estimators.scoring import make_scorer as make_scorer
 from ratebound.estimators.tuned import TunedThreshold as TunedThreshold
 from ratebound.game.game import Game as Game
@@ -56,6 +57,7 @@ from ratebound.learners.torch import MLP as MLP
 from ratebound.learners.torch import Torch as Torch
 from ratebound.problem.compiled import Compiled as Compiled
 from ratebound.problem.compiling import compile as compile
+from ratebound.problem.pairs import Pairs as Pairs
 from ratebound.problem.population import Population as Population
 from ratebound.problem.problem import Problem as Problem
 from ratebound.problem.rows import Rows as Rows

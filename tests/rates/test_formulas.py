@@ -35,7 +35,7 @@ def meets(conditions):
     sorted(
         name
         for name, kind in KINDS.items()
-        if kind.event is not None and name != "cost" and "refer" not in kind.event[0]
+        if kind.event is not None and name != "cost" and "refer" not in kind.event[0] and not kind.pairs
     ),
 )
 def test_a_formula_gives_the_number_of_its_rate(name):

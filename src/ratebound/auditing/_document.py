@@ -41,6 +41,7 @@ METHODS = {
     "score": "score test, corrected for skewness (Miettinen–Nurminen, Laud)",
     "delong": "DeLong’s variance, as of a proportion",
     "skewed": "interval of a mean corrected for skewness (Hall), for costs by each row’s own amount",
+    "pairs": "variance of a U-statistic by what each row adds to it, as of shares of as many rows",
     "none": "no interval",
 }
 NOTATION = (

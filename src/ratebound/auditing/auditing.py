@@ -127,6 +127,11 @@ def audit(
     """
     check_given("audit", problem, model, population, others)
     check_number("confidence, a probability such as 0.95,", confidence, above=0.5, below=1)
+    if population.paired:
+        _check_pairs_alone(clusters, others)
+        from ratebound.auditing.pairwise import audit_pairs
+
+        return audit_pairs(problem, model, population, confidence)
     both = 2 * confidence - 1  # that neither end of an interval is wrong
     given = among_trained(model, {FIRST: population, **others})
     people = with_known_groups(problem, given, called(FIRST))
@@ -178,6 +183,17 @@ def audit(
         provenance=provenance(_digest(people, tally), tally.weighted),
         card=card_of(model, asked, population),
     )
+
+
+def _check_pairs_alone(clusters: Name | None, others: dict[str, Population]) -> None:
+    """Raise where more is given beside pairs than an audit of them takes."""
+    if clusters is not None:
+        raise ValueError(
+            "clusters= is for single rows; pairs take the query, rb.Pairs(..., query=...), which is "
+            "drawn as a whole where there are many"
+        )
+    if others:
+        raise ValueError(f"an audit of pairs takes no other population, got {', '.join(others)}")
 
 
 def _told(

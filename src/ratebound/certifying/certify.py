@@ -104,6 +104,12 @@ def certify(
     """
     check_given("certify", problem, model, population, others)
     refuse_general(problem.subject_to, "a certificate", f"{LEAVE_OUT}, and audit it: rb.audit.")
+    if population.paired:
+        raise ValueError(
+            "certify tests decisions on rows that were drawn independently, and pairs share rows, so "
+            "that none of its tests is valid for them. rb.audit(problem, ranker, pairs) has intervals "
+            "for pairs, which are not a proof"
+        )
     check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
     people = among_trained(model, {FIRST: population, **others})
     if copied_by(problem) is not None:

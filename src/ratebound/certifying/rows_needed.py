@@ -18,7 +18,7 @@ from ratebound.certifying._means import Mean, means, same_once, unbounded
 from ratebound.certifying._tests import arranged, fixed, threshold, without_constants
 from ratebound.certifying.certify import nobody_counted, room_of
 from ratebound.problem.guessing import with_known_groups, without_copies
-from ratebound.problem.population import Population
+from ratebound.problem.population import Population, check_single
 from ratebound.problem.problem import Problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import is_even
@@ -150,6 +150,7 @@ def rows_needed(
     for name, given in {"the second argument": population, **others}.items():
         if not isinstance(given, Population):
             raise TypeError(f"rows_needed: {name} must be a rb.Population, got {type(given).__name__}")
+    check_single("rows_needed", [population], "rb.audit has intervals of rates of pairs")
     for name, value in {"confidence": confidence, "power": power, "rate": rate}.items():
         check_number(f"{name}, a probability such as 0.8,", value, above=0, below=1)
     copies = with_known_groups(problem, {FIRST: population, **others})

@@ -616,7 +616,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         plugged = plug_in_for(self.model)
         return [learner] if plugged is None else [plugged, learner]
 
-    def predict(self, X: Any, *, columns: Any = None, key: Any = None) -> Array:
+    def predict(
+        self, X: Any, *, columns: Any = None, key: Any = None, exactly: int | None = None
+    ) -> Array:
         """A decision for each row, always the same for the same row or the same `key`.
 
         Parameters
@@ -628,6 +630,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         key : array of shape (n,), default=None
             An entity's id for each row. Where models are mixed, its hash chooses the one that decides.
             By default the features themselves are hashed.
+        exactly : int, default=None
+            Say yes to exactly so many of these rows, the best by score, with the promises kept among
+            them that need no labels; as in `Mixture.predict`. By default each row is decided by itself.
 
         Returns
         -------
@@ -635,7 +640,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             The decisions, spelled as the labels were.
         """
         rows = self._rows(X)
-        return self.solution_.predict(rows, columns=columns, key=key)
+        return self.solution_.predict(rows, columns=columns, key=key, exactly=exactly)
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of each label, whatever is decided.

@@ -26,7 +26,7 @@ from ratebound.estimators.explanation import (
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.masks import masker
-from ratebound.problem.population import Population
+from ratebound.problem.population import Population, check_single
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_in_memory
 from ratebound.rates.expressions import FIRST, Constraint
@@ -100,6 +100,7 @@ def explain(
         raise ValueError("the problem promises nothing, so there is nothing to explain")
     remedy = "Leave it out of the problem given here."
     refuse_general(problem.subject_to, "explain, which asks what any classifier could do,", remedy)
+    check_single("explain", [population], "train on them with rb.RateConstrainedRanker, and audit it")
     check_in_memory("explain", {FIRST: population, **others})
     compiled = compile(problem, population, **others)
     known = known_names(known)

@@ -32,7 +32,7 @@ from ratebound.problem.labels import (
     places_among,
     with_referral,
 )
-from ratebound.problem.population import Population
+from ratebound.problem.population import Population, check_single
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import any_shared, of_all
 from ratebound.problem.sharing import classes_of as classes_in
@@ -67,6 +67,7 @@ def given_rows(
         if estimator.refer is not None:
             classes = with_referral(classes, estimator.refer)
         return labelled(X, labels, columns, weights, classes), classes
+    check_single(type(estimator).__name__, [X], "use rb.RateConstrainedRanker(...).fit(pairs)")
     check_whole_population(X, y=y, columns=columns, sample_weight=sample_weight)
     check_positive(X, estimator.positive_label)
     classes = classes_in({FIRST: X}, FIRST)

@@ -22,6 +22,7 @@ from ratebound.estimators.given import (
 )
 from ratebound.problem.frames import as_array, check_order
 from ratebound.problem.population import Population
+from ratebound.rates.kinds import KINDS
 from ratebound.rates.subsets import Name
 from ratebound.solution import files
 from ratebound.solution.mixture import Mixture
@@ -67,7 +68,19 @@ class Policy(Mixture):
     (['no', 'no', 'yes', 'yes'], True)
     """
 
-    def predict(self, X: Any, *, columns: Any = None, key: Any = None, seed: Any = None) -> Array:
+    def predict(
+        self,
+        X: Any,
+        *,
+        columns: Any = None,
+        key: Any = None,
+        seed: Any = None,
+        exactly: int | None = None,
+    ) -> Array:
+        if exactly is not None:  # which rows are best is known of all of them together
+            if isinstance(X, Population):
+                ((X, columns, _),) = self._pieces(X.in_memory(), columns)
+            return super().predict(X, columns=columns, key=key, seed=seed, exactly=exactly)
         draws = None if seed is None else np.random.default_rng(seed)  # one for all pieces
         ids = None if key is None else as_array(key)
         decisions = [
@@ -220,8 +233,13 @@ class Policy(Mixture):
 
 
 def as_policy(mixture: Mixture) -> Policy:
-    """The same mixture, for tables and labels."""
-    return Policy(**{field.name: getattr(mixture, field.name) for field in fields(mixture)})
+    """The same mixture, for tables and labels; one that was trained on pairs ranks rows."""
+    kind = Policy
+    if any(KINDS[rate.kind].pairs for rate in mixture.problem.rates):
+        from ratebound.estimators.ranking import Ranking
+
+        kind = Ranking
+    return kind(**{field.name: getattr(mixture, field.name) for field in fields(mixture)})
 
 
 def load(

@@ -42,6 +42,7 @@ from ratebound.game.learner import (
     Learner,
     Taking,
 )
+from ratebound.game.of_pairs import of_pairs
 from ratebound.game.players import Player
 from ratebound.game.programs import best_goal_mixture
 from ratebound.game.rules import Folds, Keep, Rules, Stop
@@ -138,6 +139,8 @@ def play(
     """
     rules, keep, stop = rules or Rules(), keep or Keep(), stop or Stop()
     _check(compiled, learner, player, watch, rules=rules, keep=keep, stop=stop)
+    if compiled.first.paired:
+        learner = of_pairs(learner)
     if judge is None and learner.cross_fits:
         judge = Folds(learner.folds or FOLDS)
     others, folds = _judges(compiled, judge, watch, seed)

@@ -282,6 +282,7 @@ _OWN = {
     "oracle": "ratebound.learners.oracle",
     "given": "ratebound.solution.given_scores",
     "plug-in": "ratebound.learners.plug_in",
+    "pairs": "ratebound.game.of_pairs",
 }
 Kind = TypeVar("Kind", bound=type[Scorer])
 

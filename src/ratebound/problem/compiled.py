@@ -216,7 +216,7 @@ class Compiled:
                 "this model reads tables, and these rows are on disk: use rb.Linear, rb.MLP or "
                 "rb.Torch, or bring the rows into memory, population.in_memory()"
             )
-        given = [population.X for population in self.populations.values()]
+        given = [population.inputs for population in self.populations.values()]
         if len(given) == 1 and given[0] is not None:
             return given[0]
         if not any(frame_columns(X) for X in given):

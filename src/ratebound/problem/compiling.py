@@ -51,6 +51,7 @@ from ratebound.rates.expressions import FIRST, Area, Expression, Rate, Ratio
 from ratebound.rates.general import General
 from ratebound.rates.kinds import (
     ANY,
+    KINDS,
     YES,
     Atom,
     Classes,
@@ -134,6 +135,7 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
         populations = {name: each.among(classes) for name, each in populations.items()}
     weights = {name: _weight(each) for name, each in populations.items()}
     problem = counting(spelled_out(problem, populations, first, countable=True), weights)
+    _check_pairs(problem, populations, first)
     if len(classes) > 2:
         _check_said(problem, classes)
     check_general(problem, populations)
@@ -207,6 +209,24 @@ def _entered(
 def _weight(population: Population) -> float:
     """The weight of all rows, in all processes."""
     return float(sum(of_all(population, population.total_weight)))
+
+
+def _check_pairs(problem: Problem, populations: dict[str, Population], first: str) -> None:
+    """Raise where a rate of pairs is asked of rows, or one of rows of pairs."""
+    for rate in problem.rates:
+        population = populations.get(rate.population)
+        if population is None or KINDS[rate.kind].pairs == population.paired:
+            continue
+        name = repr(rate.on or first)
+        if population.paired:
+            raise ValueError(
+                f"{rate}: population {name} consists of pairs, and {rate.kind} is of single rows: of "
+                "pairs there is ranked_right(...), and 1 - ranked_right() is their error"
+            )
+        raise ValueError(
+            f"{rate}: population {name} consists of single rows, and {rate.kind} is of pairs: make "
+            "pairs of them, rb.Pairs(X, y, columns=...), and train with rb.RateConstrainedRanker"
+        )
 
 
 def _check_said(problem: Problem, classes: Classes) -> None:

@@ -92,6 +92,7 @@ class Population:
     """
 
     stored = False  # whether its rows are read when they are asked for, as those of `Rows` are
+    paired = False  # whether each is two rows, whose scores are compared, as of `Pairs`
     everywhere = False  # whether every process has all of its rows, and not a share of them
 
     def __init__(
@@ -476,6 +477,12 @@ def assembled(
     population.X, population.y, population.columns = X, y, columns
     population.weights, population.labels, population.size = weights, labels, size
     return population
+
+
+def check_single(asker: str, populations: Iterable[Population], instead: str) -> None:
+    """Raise where pairs are given to what speaks of single rows; `instead` says what takes pairs."""
+    if any(each.paired for each in populations):
+        raise ValueError(f"{asker} is about decisions on single rows, and these are pairs: {instead}")
 
 
 def read_weights(weights: Any) -> Array:

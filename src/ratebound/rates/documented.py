@@ -151,7 +151,7 @@ def formula(kind: Kind) -> str | None:
     """
     if kind.sides is not None:
         return " / ".join(map(_side, kind.sides({})))
-    if kind.unit not in ("share", "count") or kind.versus:
+    if kind.unit not in ("share", "count") or kind.versus or kind.pairs:
         return None
     if kind.speaks in ("two classes", "the referral"):
         return None

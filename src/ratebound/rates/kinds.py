@@ -87,6 +87,7 @@ class Kind:
     own: tuple[str, ...] = ()  # the names of the options that it alone takes
     check_own: Own | None = None
     speaks: Speaks = "one class"  # of which of several classes
+    pairs: bool = False  # whether it is of pairs of rows, and not of rows
     better: Better = "either"  # of shares, counts and costs; of a ratio it follows from its sides
     decided: Sides | None = None  # of a share or a cost: the same of rows that are not referred
     event: tuple[str, str] | None = None  # in a formula: what is counted, and among which rows
@@ -99,6 +100,8 @@ class Kind:
         versus = ("versus",) if self.versus else ()
         if self.unit == "area":
             return ("on", "bins")
+        if self.pairs:
+            return ("on",)
         per = ("per",) if self.unit in ("count", "cost") else ()
         expert = ("expert",) if self.speaks not in ("the referral", "no class") else ()
         return (*classes, *self.own, *versus, *expert, "on", "at", *per)

@@ -351,6 +351,20 @@ accuracy_of = linear(
         'accuracy() >= accuracy_of(versus="live")',
     ),
 )
+ranked_right = linear(
+    "ranked_right",
+    lambda s, c: (Atom(YES, s, s),),
+    "Share of pairs of rows whose first, which should be ranked higher, has the higher score.",
+    speaks="no class",
+    better="more",
+    pairs=True,
+    event=("s(x₁) > s(x₂)", "y₁ > y₂"),
+    example=(
+        "Of one good candidate of group b and one bad one of group a, the good one comes first in at "
+        "least 9 of 10 cases.",
+        'ranked_right(first.group == "b", second.group == "a") >= 0.9',
+    ),
+)
 
 precision = quotient(
     "precision",

@@ -80,6 +80,12 @@ def say(name: str, /, *subset: Subset, **words: Any) -> Metric:
                 f"{name} takes conditions such as sex='Female' or rb.column('age') < 25, got {part!r}"
             )
         rows &= part
+    if "top" in words and kind.unit in ("share", "ratio"):
+        raise TypeError(
+            f"{name} takes no top=: how many rows of a batch get a yes is said when they are decided, "
+            f"predict(X, exactly={words['top']}). A column of that name is written "
+            "rb.column('top') == ..."
+        )
     own = {option: words.pop(option, None) for option in kind.own}
     options = {option: words.pop(option, None) for option in OPTIONS}
     for option, value in options.items():
@@ -162,6 +168,7 @@ def linear(
     same_as: str = "",
     speaks: Speaks = "one class",
     better: Better = "either",
+    pairs: bool = False,
     decided: Sides | None = None,
     event: tuple[str, str] | None = None,
     example: tuple[str, str] | None = None,
@@ -175,7 +182,8 @@ def linear(
     is_share = all(atom.over is not None for atom in atoms)
     unit: Unit = "share" if is_share else "count"
     kind = Kind(name, meaning, unit, LABEL in conditions, versus, counts, same_as=same_as,
-                speaks=speaks, better=better, decided=decided, event=event, example=example)  # fmt: skip
+                speaks=speaks, pairs=pairs, better=better, decided=decided, event=event,
+                example=example)  # fmt: skip
     if speaks == "two classes":
         kind = replace(kind, own=("label", "predicted"), check_own=_two_classes)
     function: RateFunction[Expression] = define(kind)

@@ -25,6 +25,7 @@ Relation = Literal["==", "!=", "<", "<=", ">", ">="]
 TURNED: dict[Relation, Relation] = {
     "==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
 }  # fmt: skip
+ENDS = ("first", "second")  # the rows of a pair, as in first.group
 WORDS = ("and", "or", "not", "in")  # of the language, in capitals too
 DEEPEST = 100  # levels of nested conditions; Python could print about 200 at most
 
@@ -432,16 +433,21 @@ def plain_value(value: object) -> Value:
 
 
 def column_text(name: Name) -> str:
-    """A column as `parse` reads it: its bare name where that is one plain word.
+    """A column as `parse` reads it: its bare name where that is one plain word, also after "first.".
 
     >>> column_text("age"), column_text("hours per week"), column_text(3)
     ('age', 'column("hours per week")', 'column(3)')
+    >>> column_text("first.group")
+    'first.group'
     """
-    return str(name) if _is_plain_word(name) else f"column({value_text(name)})"
+    end, dot, own = str(name).partition(".")
+    word = own if dot and end in ENDS else name
+    plain = isinstance(word, str) and _is_plain_word(word)
+    return str(name) if plain else f"column({value_text(name)})"
 
 
-def _is_plain_word(name: Name) -> bool:
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+def _is_plain_word(name: str) -> bool:
+    if not name.isidentifier() or keyword.iskeyword(name):
         return False
     # Python reads a word as its NFKC form, so that any other form would be another column.
     return name.lower() not in WORDS and unicodedata.normalize("NFKC", name) == name

@@ -29,6 +29,7 @@ from ratebound.rates.ranges import Parity, Range
 from ratebound.rates.spellings import TWO_SIDED, hint, meant, respelled, tree_of
 from ratebound.rates.stating import said
 from ratebound.rates.subsets import (
+    ENDS,
     Chain,
     Column,
     In,
@@ -325,8 +326,8 @@ class _Reader:
         return column == self.value(node)
 
     def column(self, node: ast.expr) -> Column:
-        if isinstance(node, ast.Name):
-            return Column(node.id)
+        if (named := _named(node)) is not None:
+            return Column(named)
         if _calls(node, "column"):
             (argument,) = cast(ast.Call, node).args
             return cast(Column, self.guarded(node, Column, self.value(argument)))
@@ -334,7 +335,10 @@ class _Reader:
         ours = isinstance(node, ast.Call) and ast.unparse(node.func) in ("column", "missing")
         if ours or not isinstance(name, str | int):
             name = "hours per week"
-        self.fail(node, f"expected a column, as in age or {column_text(name)}")
+        pair = ""
+        if isinstance(node, ast.Attribute):
+            pair = f"; the rows of a pair are first.{node.attr} and second.{node.attr}"
+        self.fail(node, f"expected a column, as in age or {column_text(name)}{pair}")
 
     def value(self, node: ast.expr, option: str = "") -> Value:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -351,6 +355,14 @@ class _Reader:
             node,
             f'expected a text in quotes, a number, True or False; texts need quotes: {option}"{text}"',
         )
+
+
+def _named(node: ast.expr) -> str | None:
+    """The column whose bare name stands here, also of a row of a pair, ``first.group``; else None."""
+    if isinstance(node, ast.Attribute):
+        end = node.value.id if isinstance(node.value, ast.Name) else None
+        return f"{end}.{node.attr}" if end in ENDS else None
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def _calls(node: ast.expr, name: str) -> bool:

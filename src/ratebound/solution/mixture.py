@@ -24,7 +24,7 @@ from ratebound.problem.deciding import (
     mean_score,
     with_axes,
 )
-from ratebound.problem.frames import as_array, frame_columns, is_sparse, some
+from ratebound.problem.frames import as_array, frame_columns, is_sparse, length, some
 from ratebound.problem.labels import class_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem, left_out_words
@@ -38,6 +38,8 @@ from ratebound.solution.price import Price
 from ratebound.solution.record import Record, course_of
 from ratebound.solution.status import ITERATES, Status, reached, status_of
 from ratebound.tables.encoding import Encoding
+
+ALWAYS = 1e299  # scores of a member that always says yes, or never, are beyond
 
 
 @dataclass(frozen=True, eq=False)
@@ -455,7 +457,15 @@ class Mixture:
             )
         return self.calibration.probability(self._mean_scores(X))
 
-    def predict(self, X: Any, *, columns: Any = None, key: Any = None, seed: Any = None) -> Array:
+    def predict(
+        self,
+        X: Any,
+        *,
+        columns: Any = None,
+        key: Any = None,
+        seed: Any = None,
+        exactly: int | None = None,
+    ) -> Array:
         """A decision for each row, the same one for the same row every time.
 
         Where members are drawn, a hash chooses the one that decides a row. A vote draws none.
@@ -473,16 +483,49 @@ class Mixture:
         seed : int or Generator, default=None
             Draws members afresh instead. By default nothing is left to the moment: the same row gets the
             same answer tomorrow.
+        exactly : int, default=None
+            Say yes to exactly so many of these rows, the best by score. Nothing is drawn: of a mixture
+            those come first that it most likely says yes to, and among these the mean score decides.
+            Rows with equal scores are put in order by a hash of their features, or of `key`, and rows
+            with equal features as they come. Promises that need no labels, such as positive rates of
+            groups in `columns`, are kept on these rows; a warning tells where that cannot be. By
+            default each row is decided by itself.
 
         Returns
         -------
         array of shape (n,)
             The decisions, spelled as `classes` are.
         """
+        if exactly is not None:
+            return self._exactly(X, columns, key, exactly)
         decisive, weights, chosen, uniform = self._decisive(X, columns, key, seed)
         if key is None and seed is None:
             warn_of_shared_keys(weights, chosen, uniform)
         return class_array(self.classes)[decided(decisive[None])[0]]
+
+    def _exactly(self, X: Any, columns: Any, key: Any, exactly: Any) -> Array:
+        """Yes to exactly so many rows, the best with what was promised kept among them."""
+        from ratebound.solution.exactly import check_exactly, chosen_exactly, promises_on
+
+        features = self.features(X)
+        rows = length(features, "X")
+        count = check_exactly(exactly, len(self.classes), rows)
+        weights, scores = self._choices(X, features, columns)
+        order = scores[0, 0].astype(float)
+        if len(weights) > 1:  # likelier yeses first, each with its mean score squeezed between
+            likely = decision_shares(weights, scores)[1]
+            tell = (np.abs(scores[:, 0]) < ALWAYS) * weights[
+                :, None
+            ]  # who always says the same does not
+            order = (np.where(tell > 0, scores[:, 0], 0.0) * tell).sum(0) / np.maximum(
+                tell.sum(0), 1e-12
+            )
+            steps = np.unique(likely.round(9), return_inverse=True)[1].reshape(-1)
+            ranks = np.unique(order, return_inverse=True)[1].reshape(-1)
+            order = steps + ranks / (2.0 * (ranks.max() + 1))
+        ties = self.decider.uniform(features, key, None)
+        batch = promises_on(self.problem, X, columns, rows)
+        return np.asarray(self.classes)[chosen_exactly(order, ties, count, batch).astype(int)]
 
     def decisive_scores(self, X: Any, *, columns: Any = None) -> Array:
         """The score that decides each row in `predict`: that of the member drawn.

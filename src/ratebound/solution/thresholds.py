@@ -26,7 +26,7 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import as_array
 from ratebound.problem.guessing import of_copies
-from ratebound.problem.population import Population
+from ratebound.problem.population import Population, check_single
 from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import check_not_shared
 from ratebound.problem.summaries import feature_scale_of
@@ -116,6 +116,7 @@ def thresholds(
     >>> policy.predict([0.5, 0.5], columns={"sex": ["F", "M"]})
     array([ True, False])
     """
+    check_single("thresholds", [train], "a ranker has no threshold")
     check_not_shared("thresholds", {FIRST: train, **others})
     remedy = "Train for it, with rb.play and rb.Torch."
     refuse_general(problem.subject_to, "a search for thresholds", remedy)

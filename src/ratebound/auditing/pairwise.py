@@ -1,0 +1,269 @@
+"""What is known of rates of pairs: pairs share rows, so that they say less than as many rows would.
+
+A rate of pairs is a U-statistic. By its Hoeffding projection its variance is that of a sum over *rows*:
+each adds what all of its pairs add to the rate, less what they were expected to. So the influence of
+pairs is added up by row, or by query where whole queries were drawn, and these sums are what is
+independent. That counts the chance of which pairs were drawn too, and a little more than once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ratebound.auditing._measured import around, verdict_of
+from ratebound.auditing.provenance import card_of, provenance
+from ratebound.auditing.report import Audit, Objective, Promise
+from ratebound.base.linear_program import kept
+from ratebound.base.types import Array
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import NoRows, compile, compile_on
+from ratebound.problem.masks import NoSuchValue, masker
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.problem.spelling_out import spelled_out
+from ratebound.rates.expressions import FIRST, Constraint, Expression, Metric, Rate, Ratio
+from ratebound.rates.formulas import formula, sentence
+from ratebound.rates.subsets import Compare, In, leaves
+from ratebound.solution.mixture import Mixture
+
+AUDITED = "audited"
+ERROR = Expression(((Rate("ranked_right"), -1.0),), 1.0)  # which any pairs have
+
+
+@dataclass(frozen=True, eq=False)
+class PairErrors:
+    """How far off the objective and the violations of scores on pairs may be, if rows were drawn anew.
+
+    Each rate is bounded as a share of as many independent rows as would vary as much, by
+    Clopper–Pearson. Bounds of sums of rates follow from those of each and from how rates vary together
+    (the method of variance estimates recovery, Zou 2008): near 0 and 1 a rate is skewed, and a standard
+    error alone would promise too much.
+    """
+
+    times: Array  # (1+m, slices): what each value is of the rates
+    shares: Array  # (slices,) the rates
+    rows: Array  # (slices,) how many independent rows would vary as much
+    alike: Array  # (slices, slices) correlations of the rates
+
+    def above(self, confidence: float) -> Array:
+        """How far above what was seen each value may be, (1+m,), at this one-sided confidence."""
+        return self._off(confidence, self.times)
+
+    def below(self, confidence: float) -> Array:
+        """How far below what was seen each value may be, (1+m,)."""
+        return self._off(confidence, -self.times)
+
+    def _off(self, confidence: float, times: Array) -> Array:
+        from scipy.stats import beta
+
+        right, wrong = self.shares * self.rows, (1 - self.shares) * self.rows
+        high = np.where(wrong > 0, beta.ppf(confidence, right + 1, np.maximum(wrong, 1e-9)), 1.0)
+        low = np.where(right > 0, beta.ppf(1 - confidence, np.maximum(right, 1e-9), wrong + 1), 0.0)
+        off = times * np.where(times > 0, high - self.shares, low - self.shares)
+        signed = off * np.sign(times)
+        squares = np.einsum("ri,ij,rj->r", signed, self.alike, signed)
+        return np.sqrt(np.maximum(squares, 0.0))
+
+    def below_zero(self, values: Array) -> Array:
+        """How sure it is that each of the true values is at most 0, where `values` (1+m,) were seen."""
+        low, high = np.full(len(values), 0.5), np.full(len(values), 1.0)
+        for _ in range(12):
+            middle = (low + high) / 2
+            each = [self.above(float(level))[row] for row, level in enumerate(middle)]
+            holds = values + np.array(each) <= 0
+            low, high = np.where(holds, middle, low), np.where(holds, high, middle)
+        return np.where(values <= 0, low, 0.5)
+
+
+def pair_errors(compiled: Compiled, scores: Array) -> PairErrors:
+    """How the objective and all violations vary, given scores (P,) of pairs.
+
+    A rate that is 0 or 1 on all pairs shows no variance. It counts as one of as many rows as the fewer
+    of its first and second ones, which bounds the variance of any rate of pairs from above.
+    """
+    pairs: Any = compiled.first
+    (block,) = compiled.at_zero
+    weights, right = pairs.row_weights, scores >= 0
+    inside = compiled.unpacked(slice(None)).astype(bool)  # (cells, slices)
+    total = compiled.slice_weight(block)
+    per_cell = np.bincount(compiled.cells, weights * right, compiled.cell_count)
+    shares = (per_cell @ inside) / np.maximum(total, 1e-300)
+    together = pairs.drawn_together
+    places = (pairs.first, pairs.second) if together is None else (together[pairs.first],)
+    drawn = pairs.rows.size if together is None else int(together.max()) + 1
+    influence, rows = np.zeros((len(shares), drawn)), np.zeros(len(shares))
+    for place, share in enumerate(shares):
+        among = inside[compiled.cells, place]
+        own = weights[among] * (right[among] - share) / max(total[place], 1e-300)
+        for ends in places:
+            influence[place] += np.bincount(ends[among], own, drawn)
+        few, many = _ends(pairs, among, together)
+        variance = float(influence[place] @ influence[place]) * drawn / max(drawn - 1, 1)
+        rows[place] = np.clip(share * (1 - share) / variance, few, many) if variance > 0 else few
+    size = np.sqrt(np.maximum((influence**2).sum(axis=1), 1e-300))
+    alike = (influence @ influence.T) / np.outer(size, size)
+    np.fill_diagonal(alike, 1.0)
+    return PairErrors(np.asarray(block.net.todense()) * total, shares, rows, alike)
+
+
+def _ends(pairs: Any, among: Array, together: Array | None) -> tuple[float, float]:
+    """The fewest and the most independent rows that a rate of these pairs may be worth.
+
+    Queries may be alike inside, so that no number of rows is too few for what was drawn as queries.
+    """
+    first, second = (np.unique(ends[among]) for ends in (pairs.first, pairs.second))
+    if together is not None:
+        return 1.0, float(len(np.unique(together[first])))
+    return float(min(len(first), len(second))), float(len(np.union1d(first, second)))
+
+
+# --- the audit ---------------------------------------------------------------------------------------
+
+
+def audit_pairs(problem: Problem, model: Any, pairs: Any, confidence: float) -> Audit:
+    """What a ranker keeps of promises about pairs, on these pairs."""
+    problem = spelled_out(problem, {FIRST: pairs}, AUDITED)
+    scores = pairs.differences(row_scores(model, pairs.rows))
+    known = getattr(getattr(model, "solution_", model), "constraints", ())
+    promises = [
+        _promise(promise, pairs, scores, confidence, promise in known) for promise in problem.constraints
+    ]
+    compiled = compile_on(problem.promising(()), {FIRST: pairs}, AUDITED)
+    value = problem.shown(float(compiled.evaluate(scores)[0]))
+    low = high = None
+    if compiled.goal is None:
+        errors = pair_errors(compiled, scores)
+        up, down = errors.above(confidence)[0], errors.below(confidence)[0]
+        wide = (down, up) if problem.sense == "minimize" else (up, down)
+        low, high = around(value, (value - float(wide[0]), value + float(wide[1])))
+    mixture = getattr(model, "solution_", model)
+    return Audit(
+        confidence=confidence,
+        model="one ranker" if isinstance(mixture, Mixture) else type(model).__name__,
+        populations={AUDITED: pairs.rows.size, "pairs": len(pairs)},
+        objective=Objective(
+            str(problem.objective),
+            value,
+            low,
+            high,
+            pairs.rows.size,
+            "none" if low is None else "pairs",
+            problem.sense,
+            formula(problem.objective),
+        ),
+        promises=tuple(promises),
+        groups=(),
+        training=_training(mixture),
+        provenance=provenance(pairs.digest, pairs.weights is not None),
+        card=card_of(model, problem, pairs),
+    )
+
+
+def _promise(promise: Constraint, pairs: Any, scores: Array, confidence: float, known: bool) -> Promise:
+    said: dict[str, Any] = {"formula": formula(promise), "sentence": sentence(promise)}
+    try:
+        compiled = compile_on(Problem(ERROR, [promise]), {FIRST: pairs}, AUDITED)
+    except (NoRows, NoSuchValue) as error:
+        if isinstance(error, NoSuchValue) and not known:
+            _check_values(promise, pairs)
+        return Promise(str(promise), promise.name, promise.relation, why=str(error), **said)
+    violation = float(compiled.evaluate(scores)[1][0])
+    rates = _rates(compiled.problem.rates, pairs, scores)
+    left, right = (_value(side, rates) for side in (promise.left, promise.right))
+    slack = None
+    low = high = None
+    if left is not None and right is not None:
+        slack = (left - right) if promise.relation == ">=" else (right - left)
+        errors, below = pair_errors(compiled, scores), 1.0
+        if isinstance(promise.left, Ratio):  # its violation is that of the ratio times what is below it
+            below = _value(promise.left.denominator, rates) or 1.0
+        up, down = errors.above(confidence)[1] / below, errors.below(confidence)[1] / below
+        low, high = around(slack, (slack - float(up), slack + float(down)))
+    return Promise(
+        words=str(promise),
+        name=promise.name,
+        relation=promise.relation,
+        value=left,
+        bound=right,
+        slack=slack,
+        slack_low=low,
+        slack_high=high,
+        violation=violation,
+        kept=bool(kept(violation, 1.0)),
+        verdict=verdict_of(low, high),
+        rows=_rows_behind(promise, pairs),
+        method="none" if low is None else "pairs",
+        why="" if low is not None else "it is a share of nothing on these pairs",
+        **said,
+    )
+
+
+def _check_values(promise: Constraint, pairs: Any) -> None:
+    """Raise where a promise names a value that no row has: then it is a slip, not a lack of pairs."""
+    inside = masker(pairs.rows)
+    for rate in promise.rates:
+        for leaf in leaves(rate.subset):
+            if isinstance(leaf, Compare | In):
+                inside(replace(leaf, column=pairs.own_name(leaf.column)))
+
+
+def _rates(rates: Any, pairs: Population, scores: Array) -> dict[Rate, float]:
+    """The value of each rate on the pairs."""
+    asked = list(dict.fromkeys(rates))
+    promises = [Expression(((rate, 1.0),)) >= 0 for rate in asked]
+    compiled = compile(Problem(ERROR, promises), pairs)
+    return dict(zip(asked, (-compiled.evaluate(scores)[1]).tolist(), strict=True))
+
+
+def _value(side: Metric, rates: Mapping[Rate, float]) -> float | None:
+    """What a side of a promise comes to; None for a ratio with nothing below its line."""
+    if isinstance(side, Ratio):
+        above, below = _value(side.numerator, rates), _value(side.denominator, rates)
+        return side.factor * above / below if above is not None and below else None
+    assert isinstance(side, Expression)
+    return side.constant + sum(times * rates[rate] for rate, times in side.terms)
+
+
+def _rows_behind(promise: Constraint, pairs: Any) -> int:
+    """The fewest rows that some rate of a promise rests on, at either end of its pairs."""
+    inside, fewest = masker(pairs), [pairs.rows.size]
+    for rate in promise.rates:
+        among = inside(rate.subset)
+        fewest += [len(np.unique(end[among])) for end in (pairs.first, pairs.second)]
+    return min(fewest)
+
+
+def _training(mixture: Any) -> tuple[float, float] | None:
+    """Objective and worst violation where it was trained, each row judged by a model without it."""
+    if not isinstance(mixture, Mixture) or not mixture.objectives:
+        return None
+    violations = mixture.violations["train"]
+    return mixture.objectives["train"], float(violations.max(initial=-np.inf))
+
+
+def row_scores(model: Any, rows: Population) -> Array:
+    """The score of every row (n,) by a ranker, a classifier or a regression, whoever made it."""
+    if callable(getattr(model, "decision_function", None)):
+        scores = np.asarray(model.decision_function(rows.X))
+    elif callable(getattr(model, "predict_proba", None)):
+        scores = np.asarray(model.predict_proba(rows.X))[:, -1]
+    elif callable(getattr(model, "predict", None)):
+        scores = np.asarray(model.predict(rows.X))
+    else:
+        raise TypeError(
+            f"pairs are compared by scores, and {type(model).__name__} has no decision_function, "
+            "predict_proba or predict: give a fitted ranker, classifier or regression"
+        )
+    if scores.shape != (rows.size,) or scores.dtype.kind not in "buif":
+        raise ValueError(
+            f"pairs are compared by one score for each of the {rows.size:,} rows, and "
+            f"{type(model).__name__} gives {scores.dtype} of shape {scores.shape}"
+        )
+    if not np.isfinite(scores).all():
+        row = int(np.flatnonzero(~np.isfinite(scores))[0])
+        raise ValueError(f"row {row} has no score: {type(model).__name__} gives {scores[row]}")
+    return scores.astype(float)

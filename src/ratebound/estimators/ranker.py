@@ -1,0 +1,509 @@
+"""A ranker that keeps promises about pairs: fit, decision_function, audit, save.
+
+Rows are dealt into folds, and only rows of one fold make pairs. So a model that sees no pair of a fold
+has seen none of its rows, and pairs are judged by models that know neither of their rows. One game is
+played without promises, and one for the promises with room to spare. Of all iterates the single best is
+taken: a ranker gives every row one score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ratebound.auditing.pairwise import PairErrors, pair_errors
+from ratebound.auditing.report import Audit
+from ratebound.base.checks import check_number, check_whole
+from ratebound.base.linear_program import kept
+from ratebound.base.progress import TimeLimit
+from ratebound.base.types import Array
+from ratebound.estimators.choices import Training, as_learner, as_players
+from ratebound.estimators.given import asked_for, encoding_for
+from ratebound.estimators.margins import about
+from ratebound.estimators.policy import as_policy
+from ratebound.estimators.ranking import Ranking, pairs_of
+from ratebound.game.learner import Learner
+from ratebound.game.of_pairs import of_pairs
+from ratebound.game.players import Player
+from ratebound.game.rounds import play
+from ratebound.game.rules import Folds, Keep, Rules, Stop
+from ratebound.game.trace import Trace, judged_on
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import compile
+from ratebound.problem.frames import frame_columns, is_missing
+from ratebound.problem.pairs import PAIRS, Pairs
+from ratebound.rates.subsets import Name
+from ratebound.solution.mixture import Mixture, mixture
+from ratebound.solution.record import Making
+from ratebound.solution.solutions import best_by_rank
+from ratebound.solution.status import status_there
+from ratebound.tables.treatments import Features
+
+FOLDS = 3  # that rows are dealt into
+FEWEST_ROUNDS, MOST_ROUNDS = 1000, 4000  # of batches, by default
+BATCH = 2  # pairs for each row that a batch of rows would have
+KEPT = 60  # iterates kept of each setting
+PLAIN_TIME = 0.25  # share of the time that may go into the model without promises
+ROOM = 0.4  # share of the room between two bounds that margins may take, from each side
+LEVELS = 10  # at which the best is searched, if no candidate is as sure as was asked
+JUDGED = (
+    "feasible: every constraint is kept on pairs of the training rows, judged by models that saw "
+    "neither row"
+)
+
+
+class RateConstrainedRanker(BaseEstimator):
+    """Scores rows so that pairs of them are in the right order, and keeps promises about such pairs.
+
+    A promise says how often pairs are ranked right, and of whom:
+    ``ranked_right(first.group == "b", second.group == "a") >= 0.9`` is about pairs whose first row, that
+    should be ranked higher, is of group b and whose second is of group a. The gradient of a pair's score
+    goes to both of its rows, so any model that gives a score can learn from pairs.
+
+    Every row gets one score, by one model: the best single iterate of training. It is judged on pairs
+    of the training rows by models that have seen neither row.
+
+    Parameters
+    ----------
+    constraints : constraint, str, or list of them, default=()
+        The promises, about `ranked_right`.
+    objective : rate or str, default="1 - ranked_right()"
+        What to minimize: by default the share of pairs in the wrong order. On two labels that is one
+        minus the area under the ROC curve.
+    model : str, module or learner, default="linear"
+        "linear", "mlp", "lightgbm", "xgboost", "lattice", a PyTorch module, or a learner such as
+        ``rb.Boosted(LGBMClassifier(num_leaves=7))``.
+    player : str or Player, default="auto"
+        Who decides how much each promise counts, as in `RateConstrainedClassifier`.
+    features : list of str or Features, default=None
+        The columns that the model sees. By default all of `X`.
+    pairs : int, default=100_000
+        How many pairs to learn from, if `fit` is given rows; all of them if there are not more.
+    confidence : float, default=0.9
+        How sure promises are to hold on new rows: they are kept with as much room to spare as pairs out
+        of fold say, whose rates vary as U-statistics do. It is an estimate, not a certificate. None
+        keeps them on the training rows' pairs alone.
+    training : Training, default=None
+        How long to train; by default ``rb.Training()``. A batch has two pairs for each row it says.
+    verbose : bool, default=False
+        Whether to show a bar.
+    random_state : int, RandomState instance or None, default=None
+        Determines all that is drawn at random.
+
+    Attributes
+    ----------
+    solution_ : Ranking
+        The ranker, with its record.
+    status_ : Status
+        Whether the promises are kept on pairs of the training rows that no model had seen, and how
+        likely on new rows.
+    violations_ : dict
+        The violation of each promise on those pairs, kept where <= 0.
+    objective_ : float
+        The objective on those pairs.
+    constraints_ : tuple of Constraint
+        The promises as compiled.
+    trace_ : Trace
+        The iterates of the game for the promises.
+    n_features_in_ : int
+        The number of features.
+
+    See Also
+    --------
+    Pairs : What it learns from.
+    RateConstrainedClassifier : Decides rows, and promises rates of decisions.
+
+    Examples
+    --------
+    >>> import numpy as np, ratebound as rb
+    >>> random = np.random.default_rng(0)
+    >>> X = random.normal(size=(400, 3))
+    >>> group = np.where(X[:, 1] + random.normal(size=400) > 0, "a", "b")
+    >>> y = X[:, 0] + X[:, 1] + random.normal(size=400) > 0
+    >>> pairs = rb.Pairs(X, y, columns={"group": group}, count=20_000)
+    >>> rule = 'ranked_right(first.group == "b", second.group == "a") >= 0.7'
+    >>> ranker = rb.RateConstrainedRanker(rule, random_state=0).fit(pairs)
+    >>> ranker.status_.feasible, ranker.decision_function(X).shape
+    (True, (400,))
+    >>> best_first = np.argsort(-ranker.decision_function(X), kind="stable")
+    """
+
+    solution_: Ranking
+
+    def __init__(
+        self,
+        constraints: Any = (),
+        *,
+        objective: Any = "1 - ranked_right()",
+        model: Any = "linear",
+        player: Any = "auto",
+        features: Features | Sequence[str] | None = None,
+        pairs: int = PAIRS,
+        confidence: float | None = 0.9,
+        training: Training | None = None,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.constraints = constraints
+        self.objective = objective
+        self.model = model
+        self.player = player
+        self.features = features
+        self.pairs = pairs
+        self.confidence = confidence
+        self.training = training
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any = None, columns: Any = None, sample_weight: Any = None, *, query: Any = None
+    ) -> Any:
+        """Learn from pairs, or from the pairs of rows `X` with `y`.
+
+        Parameters
+        ----------
+        X : Pairs, DataFrame, array or sparse matrix
+            Pairs, or the rows to make pairs of. Pairs are drawn anew, as many as these, so that both
+            rows of a pair are in one fold.
+        y : array of shape (n,), default=None
+            Where each row should stand, the larger the higher; only pairs have their own.
+        columns : DataFrame or mapping, default=None
+            Columns that promises use and the model must not see, a value for each row.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts; by default each counts once.
+        query : array of shape (n,), default=None
+            What each row is an answer to: only rows of one query make a pair.
+
+        Returns
+        -------
+        RateConstrainedRanker
+            Itself, fitted. That it was fitted does not mean that it keeps the promises: see `status_`.
+
+        Raises
+        ------
+        ValueError
+            If a promise speaks of columns or values that pairs do not have, or no two rows make a pair.
+        """
+        learner, training = self._checked_parameters()
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        given = pairs_of(X, y, columns, query, sample_weight, count=self.pairs, seed=seed)
+        problem = asked_for(self.objective, self.constraints)
+        compile(problem, given)  # what is wrong with it is said of the pairs given
+        folds = dealt(given, problem.columns, learner.folds or FOLDS, seed)
+        inside = given.within(folds)
+        encoding = encoding_for(inside.rows, learner, self.features)
+        seen = inside.seen_through(encoding.transform, problem.columns)
+        compiled = compile(problem, seen)
+        learner = learner.prepared(encoding.names, encoding.codes, inside.rows.size)
+        search = _Search(
+            compiled, learner, self.player, folds[inside.first], training, self.confidence, seed,
+            bool(self.verbose), TimeLimit(training.max_time),
+        )  # fmt: skip
+        solution, trace = search.solved()
+        made = Making(
+            call=repr(self),
+            rows={"trained on": inside.rows.size, "pairs trained on": len(inside)},
+            candidates=len(trace),
+            ended=trace.ended,
+        )
+        solution = replace(solution, encoding=encoding, classes=(False, True))
+        own = as_policy(solution.recorded(seed=seed, data=compiled.digest, made=made))
+        assert isinstance(own, Ranking)
+        self.solution_, self.status_, self.trace_ = own, own.status, trace
+        self.constraints_ = compiled.constraints
+        self.violations_ = dict(zip(compiled.labels, own.violations["train"].tolist(), strict=True))
+        self.objective_ = problem.shown(own.objectives["train"])
+        names = frame_columns(given.rows.X) or range(np.shape(given.rows.X)[1])
+        self.n_features_in_ = len(names)
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return self
+
+    def _checked_parameters(self) -> tuple[Learner, Training]:
+        check_whole("pairs", self.pairs)
+        if self.confidence is not None:
+            check_number("confidence, a probability such as 0.9,", self.confidence, above=0, below=1)
+        training = Training() if self.training is None else self.training
+        if not isinstance(training, Training):
+            raise TypeError(f"training takes rb.Training(...), got {training!r}")
+        return of_pairs(as_learner(self.model)), training
+
+    def decision_function(self, X: Any) -> Array:
+        """The score of every row: the higher, the higher it should be ranked.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or Pairs
+            The rows, with the columns that it was fitted on.
+
+        Returns
+        -------
+        array of shape (n,)
+            The scores. A row has the same score whatever other rows there are.
+        """
+        check_is_fitted(self)
+        return self.solution_.decision_function(X)
+
+    def predict(self, X: Any, *, exactly: int) -> Array:
+        """Whether each row is among so many of these that should be ranked highest.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+        exactly : int
+            How many rows come first. Rows with equal scores are put in order by a hash of their
+            features.
+
+        Returns
+        -------
+        array of shape (n,)
+            Truth values, of which exactly so many are true.
+        """
+        check_is_fitted(self)
+        return self.solution_.predict(X, exactly=exactly)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of pairs of these rows that are in the right order.
+
+        Parameters
+        ----------
+        X : Pairs, DataFrame, array or sparse matrix
+            Pairs, or the rows to make pairs of.
+        y : array of shape (n,), default=None
+            Where each row should stand; only pairs have their own.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts; by default each counts once.
+
+        Returns
+        -------
+        float
+            From 0 to 1; of two labels the area under the ROC curve, ties counting nothing.
+        """
+        check_is_fitted(self)
+        pairs = pairs_of(X, y, None, None, sample_weight)
+        right = pairs.differences(self.decision_function(pairs)) >= 0
+        return float(np.average(right, weights=pairs.weights))
+
+    def audit(
+        self, X: Any, y: Any = None, columns: Any = None, sample_weight: Any = None, *, query: Any = None
+    ) -> Audit:
+        """Judge every promise on the pairs of other rows: its value, bound and interval.
+
+        Parameters
+        ----------
+        X : Pairs, DataFrame, array or sparse matrix
+            Pairs, or the rows to make pairs of.
+        y : array of shape (n,), default=None
+            Where each row should stand; only pairs have their own.
+        columns : DataFrame or mapping, default=None
+            Columns that promises use and `X` does not have.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts; by default each counts once.
+        query : array of shape (n,), default=None
+            What each row is an answer to.
+
+        Returns
+        -------
+        Audit
+            Print it, or take it as a frame, JSON or a page.
+        """
+        check_is_fitted(self)
+        return self.solution_.audit(X, y, columns, sample_weight, query=query)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the ranker to a file; `rb.load` reads it back.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, where the name ends in ``.safetensors``; otherwise a folder.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        check_is_fitted(self)
+        return self.solution_.save(path)
+
+
+def dealt(pairs: Pairs, spoken_of: Sequence[Name], count: int, seed: int) -> Array:
+    """The fold (n,) of each row: the same share of every group, above and below the middle of y.
+
+    Where there are many queries, all rows of one are in the same fold.
+    """
+    random = np.random.default_rng(seed)
+    if pairs.drawn_together is not None:
+        queries = int(pairs.drawn_together.max()) + 1
+        order = random.permutation(queries)
+        return np.asarray((order % count)[pairs.drawn_together])
+    codes = [pairs.outcome > np.median(pairs.outcome)]
+    if not codes[0].any():
+        codes = [pairs.outcome >= np.median(pairs.outcome)]
+    for name in dict.fromkeys(map(pairs.own_name, spoken_of)):
+        values = pairs.rows.column(name)
+        if values.dtype.kind in "OUSb" or len(np.unique(values[~is_missing(values)])) <= count:
+            codes.append(np.unique(values.astype(str), return_inverse=True)[1])
+    kinds = np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(-1)
+    order = np.lexsort((random.random(len(kinds)), kinds))
+    folds = np.empty(len(kinds), dtype=np.intp)
+    folds[order] = np.arange(len(kinds)) % count
+    return folds
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """What is searched for on pairs within folds, and how."""
+
+    compiled: Compiled
+    learner: Learner
+    player: Any
+    fold: Array  # (P,) of each pair
+    training: Training
+    confidence: float | None
+    seed: int
+    progress: bool
+    clock: TimeLimit
+
+    def solved(self) -> tuple[Mixture, Trace]:
+        """The best single iterate of a game without promises and of one for them; and the latter."""
+        plain = self._played(
+            compile(self.compiled.problem.promising(()), self.compiled.first),
+            (self.learner, self.learner.player),
+            PLAIN_TIME if self.compiled.constraints else 1.0,
+        )
+        plain = judged_on(plain, self.compiled)
+        if not self.compiled.constraints:
+            return self._chosen(_Candidates(self.compiled, (plain,))), plain
+        margins = self._margins(plain)
+        pair = as_players(self.player, self.learner, len(self.compiled.constraints))
+        trace = self._played(self.compiled.tightened(margins), pair, 1.0)
+        trace = replace(trace, violations=trace.violations - margins)
+        return self._chosen(_Candidates(self.compiled, (trace, plain))), trace
+
+    def _played(self, compiled: Compiled, pair: tuple[Learner, Player], time: float) -> Trace:
+        learner, player = pair
+        size = BATCH * self.training.batch_size
+        rounds = self._rounds(compiled, size)
+        return play(
+            compiled,
+            learner,
+            player=player,
+            rounds=rounds,
+            batch_size=size,
+            rules=Rules(loss=self.training.loss, proxy=self.training.proxy),
+            keep=Keep(max(1, rounds // KEPT), folder=self.training.folder),
+            stop=Stop(self.clock.part(time) if time < 1 else self.clock.left),
+            judge=Folds(int(self.fold.max()) + 1, self.fold),
+            seed=self.seed,
+            progress=self.progress,
+        )
+
+    def _rounds(self, compiled: Compiled, size: int) -> int:
+        epochs = self.training.epochs
+        if self.learner.rounds is not None:
+            return epochs or self.learner.rounds
+        in_a_pass = max(1, len(compiled.first) // size)
+        if epochs is not None:
+            return epochs * in_a_pass
+        return max(min(40 * in_a_pass, MOST_ROUNDS), FEWEST_ROUNDS)
+
+    def _margins(self, plain: Trace) -> Array:
+        """The room (m,) to spare, if rates vary as those of the best model without promises do."""
+        if self.confidence is None:
+            return np.zeros(len(self.compiled.constraints))
+        best = plain.only(np.array([int(np.argmin(plain.objectives))]))
+        errors = pair_errors(self.compiled, best.scores(self.compiled)[0, 0])
+        level = 1 - (1 - self.confidence) / len(self.compiled.problem.constraints)
+        margins = errors.above(max(level, 0.5))[1:]
+        return np.minimum(margins, ROOM * room_between(self.compiled))
+
+    def _chosen(self, candidates: _Candidates) -> Mixture:
+        """The cheapest candidate that is as sure as was asked, or as any is, to keep the promises."""
+        place, sure = candidates.best(self.confidence)
+        solution = candidates.alone(place)
+        status = status_there(
+            self.compiled.constraints, solution.violations["train"], self.compiled.scale[1:], JUDGED
+        )
+        if sure is not None:
+            words = f"On new rows like these all hold together with a probability of {about(sure)}"
+            low = self.confidence is not None and sure < self.confidence
+            why = (
+                f", less than the {self.confidence:.0%} that were asked for: more rows would tell, or "
+                "promise less"
+            )
+            message = f"{status.message}. {words}{why if low else ''}."
+            status = replace(status, message=message, confidence=sure)
+        return solution.recorded(status=status)
+
+
+def room_between(compiled: Compiled) -> Array:
+    """For each constraint (m,), the room to a constraint that bounds the same from the other side."""
+    net, offset = compiled.matrix[1:], compiled.offset[1:]
+    room = np.full(len(net), np.inf)
+    for one in range(len(net)):
+        for other in range(len(net)):
+            if np.allclose(net[one], -net[other], rtol=1e-9, atol=1e-15) and net[one].any():
+                room[one] = min(room[one], -(offset[one] + offset[other]))
+    return np.maximum(room, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidates:
+    """The iterates of some games, judged on the same pairs."""
+
+    compiled: Compiled
+    traces: tuple[Trace, ...]
+
+    def best(self, confidence: float | None) -> tuple[int, float | None]:
+        """Which candidate is chosen, and how sure its promises are on new rows, if that was asked."""
+        objectives = np.concatenate([trace.objectives for trace in self.traces])
+        violations = np.concatenate([trace.violations for trace in self.traces])
+        worst = violations.max(axis=1, initial=-np.inf)
+        within = np.flatnonzero(kept(violations, self.compiled.scale[1:]).all(axis=1))
+        if confidence is None or not violations.shape[1]:
+            return best_by_rank(objectives, worst), None
+        if not len(within):
+            place = best_by_rank(objectives, worst)
+            return place, self._sure(place)
+        cheapest = within[np.argsort(objectives[within], kind="stable")]
+        surest: list[tuple[float, int]] = []
+        for place in cheapest.tolist():
+            surest.append((self._sure(place), place))
+            if surest[-1][0] >= confidence:
+                return place, surest[-1][0]
+        most = max(sure for sure, _ in surest)
+        levels = np.linspace(confidence, 0, LEVELS + 1)
+        level = next(float(each) for each in levels if most >= each)
+        return next((place, sure) for sure, place in surest if sure >= level)
+
+    def _sure(self, place: int) -> float:
+        """How sure it is that all promises of a candidate hold on new rows."""
+        trace, own = self._at(place)
+        violations = trace.violations[own]
+        errors: PairErrors = pair_errors(
+            self.compiled, trace.only(np.array([own])).scores(self.compiled)[0, 0]
+        )
+        each = errors.below_zero(np.concatenate([[0.0], violations]))[1:]
+        return float(max(0.0, 1 - (1 - each).sum()))
+
+    def _at(self, place: int) -> tuple[Trace, int]:
+        for trace in self.traces:
+            if place < len(trace):
+                return trace, place
+            place -= len(trace)
+        raise IndexError(place)
+
+    def alone(self, place: int) -> Mixture:
+        """A candidate by itself."""
+        trace, own = self._at(place)
+        return mixture(trace, np.arange(len(trace)) == own)
