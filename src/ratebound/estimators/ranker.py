@@ -435,7 +435,7 @@ class _Search:
             self.compiled.constraints, solution.violations["train"], self.compiled.scale[1:], JUDGED
         )
         if sure is not None:
-            words = f"On new rows like these all hold together with a probability of {about(sure)}"
+            words = f"On new rows like these all hold together with a confidence of {about(sure)}"
             low = self.confidence is not None and sure < self.confidence
             why = (
                 f", less than the {self.confidence:.0%} that were asked for: more rows would tell, or "
