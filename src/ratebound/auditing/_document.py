@@ -95,7 +95,8 @@ def printed(report: Audit) -> doc.Document:
         parts.append(doc.Paragraph(left_out_words(report.left_out), apart=False))
     parts += [doc.Paragraph(assumed, apart=False) for assumed in report.guessed]
     parts += [doc.Paragraph(said, apart=False) for said in worst_cases(report)]
-    parts.append(_rates_table(report, report.groups[:GROUPS]))
+    if report.groups:  # of pairs there are none
+        parts.append(_rates_table(report, report.groups[:GROUPS]))
     parts += _more(len(report.groups) - GROUPS, "groups, in .groups")
     if report.confusions and (classes := len(report.confusions[0].classes)) > CLASSES:
         parts.append(
@@ -249,8 +250,10 @@ def _reasons(report: Audit) -> list[doc.Paragraph]:
     return [doc.Paragraph(words, apart=False) for words in said]
 
 
-def groups(report: Audit) -> doc.Section:
-    """The rates of every group, and how its rows were decided."""
+def groups(report: Audit) -> doc.Section | None:
+    """The rates of every group, and how its rows were decided; of pairs there are none."""
+    if not report.groups:
+        return None
     bars = doc.Remark("Bars run from 0 to 1; the tick marks everyone’s rate.")
     parts: list[doc.Part] = [_rates_table(report, report.groups), bars]
     labelled = [(i, g) for i, g in enumerate(report.groups) if g.true_positives is not None]

@@ -70,13 +70,17 @@ class PairErrors:
 
     def below_zero(self, values: Array) -> Array:
         """How sure it is that each of the true values is at most 0, where `values` (1+m,) were seen."""
+        sizes, below = np.abs(values), values <= 0
         low, high = np.full(len(values), 0.5), np.full(len(values), 1.0)
         for _ in range(12):
             middle = (low + high) / 2
-            each = [self.above(float(level))[row] for row, level in enumerate(middle)]
-            holds = values + np.array(each) <= 0
-            low, high = np.where(holds, middle, low), np.where(holds, high, middle)
-        return np.where(values <= 0, low, 0.5)
+            reach = [
+                (self.above(float(level)) if under else self.below(float(level)))[row]
+                for row, (level, under) in enumerate(zip(middle, below, strict=True))
+            ]
+            within = np.array(reach) <= sizes
+            low, high = np.where(within, middle, low), np.where(within, high, middle)
+        return np.where(below, low, 1 - low)
 
 
 def pair_errors(compiled: Compiled, scores: Array) -> PairErrors:

@@ -26,6 +26,8 @@ from ratebound.rates.expressions import Constraint, Expression
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.named import positive_rate
 
+COARSE = 1000  # parts of a batch that a first linear program sees
+WINDOW = 12  # rows of a cell on either side of where a linear program ends, left to an integer one
 SPARE = 1e-9  # by which the least violation may be exceeded, so that rounding closes no way
 
 
@@ -126,42 +128,88 @@ def _best_within(scores: Array, ties: Array, count: int, compiled: Compiled) -> 
     """The best `count` rows that keep the promises, or break them least, by how many of each cell.
 
     Of each cell the rows are in order, and so each adds less than the one before it: no program would
-    take one and leave out a better one of its cell. Two programs are solved: for the least sum of
-    violations, and for the best scores at that sum.
+    take one and leave out a better one of its cell. Linear programs say about how many of each cell are
+    taken; then only rows near that place are left to an integer program.
+    """
+    cells, size = compiled.cells, len(scores)
+    order = np.lexsort((np.arange(size), ties, -scores))
+    by_cell = order[np.argsort(cells[order], kind="stable")]  # each cell's rows, the best first
+    sizes = np.bincount(cells, minlength=compiled.cell_count)
+    place = np.empty(size, dtype=np.intp)  # of each row in its cell
+    place[by_cell] = np.arange(size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    finite = np.isfinite(scores).all()  # where a group never gets a yes they are not
+    worth = scores - scores.min() if finite else np.unique(scores, return_inverse=True)[1].reshape(-1)
+    worth = worth / max(float(worth.max()), 1e-300)
+    adds = compiled.matrix[1:][:, cells] / compiled.scale[1:, None]  # (m, n)
+    room = -compiled.offset[1:] / compiled.scale[1:]
+    taken: Array = np.zeros(compiled.cell_count)  # of each cell, about
+    near = np.ones(size, dtype=bool)
+    for step in (max(1, size // COARSE), 1):  # some rows at a time, and then one by one near the ends
+        surely = ~near & (place < taken[cells])
+        rest = by_cell[near[by_cell]]
+        parts = np.unique(
+            np.column_stack([cells[rest], place[rest] // step]), axis=0, return_inverse=True
+        )[1]
+        parts = parts.reshape(-1)
+        lengths = np.bincount(parts)
+        about = _taken(
+            np.bincount(parts, worth[rest]),
+            np.stack([np.bincount(parts, each) for each in adds[:, rest]]),
+            room - adds[:, surely].sum(axis=1),
+            lengths,
+            count - int(surely.sum()),
+            whole=False,
+        )
+        if about is None:
+            return highest(scores, ties, count)
+        own = cells[rest][np.unique(parts, return_index=True)[1]]
+        taken = np.bincount(cells[surely], minlength=compiled.cell_count) + np.bincount(
+            own, about * lengths, compiled.cell_count
+        )
+        near = np.abs(place - taken[cells]) <= max(WINDOW, 2 * step if step > 1 else 0)
+    surely = ~near & (place < taken[cells])
+    exact = _taken(
+        worth[near],
+        adds[:, near],
+        room - adds[:, surely].sum(axis=1),
+        np.ones(int(near.sum())),
+        count - int(surely.sum()),
+        whole=True,
+    )
+    if exact is None:
+        return highest(scores, ties, count)
+    solved = surely.copy()
+    solved[near] = exact > 0.5
+    return np.asarray(place < np.bincount(cells, solved, compiled.cell_count)[cells])
+
+
+def _taken(
+    worth: Array, adds: Array, room: Array, lengths: Array, count: int, *, whole: bool
+) -> Array | None:
+    """What share of each part is taken (n,): for the least sum of violations, then the best scores.
+
+    A part is `lengths` rows, whose worth and whose additions to promises are given together.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csc_array, hstack
 
-    cells, size = compiled.cells, len(scores)
-    order = np.lexsort((np.arange(size), ties, -scores))
-    scale = compiled.scale[1:]
-    adds = compiled.matrix[1:][:, cells] / scale[:, None]  # (m, n)
-    room = -compiled.offset[1:] / scale
-    many = len(room)
-    finite = np.isfinite(scores).all()  # where a group never gets a yes they are not
-    worth = scores - scores.min() if finite else np.unique(scores, return_inverse=True)[1].reshape(-1)
-    worth = worth / max(float(worth.max()), 1e-300)
-    slacks = csc_array(-np.eye(many))
-    promises = hstack([csc_array(adds), slacks], format="csc")
-    number_of = np.concatenate([np.ones(size), np.zeros(many)])[None]
-    whole = np.concatenate([np.ones(size), np.zeros(many)])
-    bounds = Bounds(np.zeros(size + many), np.concatenate([np.ones(size), np.full(many, np.inf)]))
-    rules = [LinearConstraint(promises, -np.inf, room), LinearConstraint(number_of, count, count)]
-    only_slacks = np.concatenate([np.zeros(size), np.ones(many)])
-    least = milp(only_slacks, integrality=whole, bounds=bounds, constraints=rules)
+    size, many = len(worth), len(room)
+    rows = np.concatenate([np.ones(size), np.zeros(many)])
+    slacks = 1 - rows
+    rules = [
+        LinearConstraint(
+            hstack([csc_array(adds), csc_array(-np.eye(many))], format="csc"), -np.inf, room
+        ),
+        LinearConstraint(np.concatenate([lengths, np.zeros(many)])[None], count, count),
+    ]
+    how = {
+        "integrality": rows if whole else np.zeros(size + many),
+        "bounds": Bounds(np.zeros(size + many), np.where(rows > 0, 1.0, np.inf)),
+    }
+    least = milp(slacks, constraints=rules, **how)
     if least.x is None:
-        return highest(scores, ties, count)
-    rules.append(LinearConstraint(only_slacks[None], 0, float(least.fun) + SPARE))
-    best = milp(
-        np.concatenate([-worth, np.zeros(many)]), integrality=whole, bounds=bounds, constraints=rules
-    )
-    solved = least.x if best.x is None else best.x
-    taken = np.bincount(cells, solved[:size] > 0.5, compiled.cell_count).astype(int)
-    ranked = cells[order]  # of each cell as many as the program says, the best by score and then by ties
-    place = np.empty(size, dtype=np.intp)
-    for cell in range(compiled.cell_count):
-        own = np.flatnonzero(ranked == cell)
-        place[own] = np.arange(len(own))
-    chosen = np.zeros(size, dtype=bool)
-    chosen[order] = place < taken[ranked]
-    return chosen
+        return None
+    rules.append(LinearConstraint(slacks[None], 0, float(least.fun) + SPARE))
+    best = milp(np.concatenate([-worth, np.zeros(many)]), constraints=rules, **how)
+    solved: Array = (least if best.x is None else best).x[:size]
+    return solved
