@@ -82,6 +82,15 @@ def test_promises_are_kept_by_any_model(kind, confidence):
     assert (model.predict(X) != y).mean() < 0.3
     assert str(given) == str(before)  # never changed
     assert not hasattr(given, "classes_")
+
+
+@pytest.mark.parametrize("confidence", [None, 0.9], ids=["game", "plug-in"])
+@pytest.mark.parametrize("kind", ["forest", "pipeline", "lightgbm"])
+def test_the_same_seed_gives_the_same_decisions(kind, confidence):
+    X, y = table(400)
+    given = MODELS[kind]()
+    options = {"features": VISIBLE, "confidence": confidence, "random_state": 0}
+    model = rb.RateConstrainedClassifier(PROMISE, model=given, **options).fit(X, y)
     again = rb.RateConstrainedClassifier(PROMISE, model=given, **options).fit(X, y)
     np.testing.assert_array_equal(model.decision_proba(X), again.decision_proba(X))
 
@@ -158,7 +167,7 @@ def test_refits_err_less_on_their_rows_than_one_ensemble_against_moving_multipli
     kind = boosted("lightgbm", "LGBMClassifier")(n_estimators=30, verbose=-1, n_jobs=1)
     errors = []
     for model in (kind, rb.Boosted(kind)):
-        fitted = rb.RateConstrainedClassifier(PROMISE, model=model, random_state=0)
+        fitted = rb.RateConstrainedClassifier(PROMISE, model=model, confidence=None, random_state=0)
         fitted.fit(rows, y, columns=columns)
         assert fitted.status_.feasible
         errors.append(np.abs(fitted.decision_proba(rows)[:, 1] - y).mean())

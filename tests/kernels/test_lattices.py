@@ -116,6 +116,7 @@ def test_threads_change_nothing_but_roundings(monkeypatch):
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="nothing forks here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # which is the point
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # by JAX, if an earlier test imported it
 def test_a_forked_process_has_threads_of_its_own(monkeypatch):
     monkeypatch.setattr(dispatch, "WORTH", 1)
     torch.set_num_threads(2)

@@ -126,10 +126,11 @@ def test_features_of_an_array_by_number():
     assert 0 < value(rb.Pairs(X, y), 'ranked_right(column("first.0") > 0)', scores) < 1
 
 
-def test_labels_may_be_texts():
+def test_labels_may_be_truth_values_but_not_texts():
     X, y, _, _ = rows()
-    named = rb.Pairs(X, np.where(y == 1, "yes", "no"))
-    assert (named.first == rb.Pairs(X, y).first).all()
+    assert (rb.Pairs(X, y == 1).first == rb.Pairs(X, y).first).all()
+    with pytest.raises(ValueError, match='or y == "hired" for two labels'):
+        rb.Pairs(X, np.where(y == 1, "hired", "rejected"))
 
 
 def test_pairs_within_parts_share_no_row():
@@ -160,9 +161,7 @@ WRONG = {
     ),
     "query= has 1 missing values": lambda X, y: rb.Pairs(X, y, query=[None] + ["q"] * 39),
     "y holds infinite values": lambda X, y: rb.Pairs(X, np.where(np.arange(40) == 2, np.inf, y)),
-    "which of more than two labels is ranked above which": lambda X, y: rb.Pairs(
-        X, np.resize(["a", "b", "c"], 40)
-    ),
+    "which is ranked above which": lambda X, y: rb.Pairs(X, np.resize(["a", "b", "c"], 40)),
     "X has 40 rows and y 39": lambda X, y: rb.Pairs(X, y[:-1]),
     "X has 40 rows and query 3": lambda X, y: rb.Pairs(X, y, query=[1, 2, 3]),
     "rb.Pairs needs y": lambda X, y: rb.Pairs(X, None),

@@ -114,7 +114,7 @@ def test_several_classes_have_no_one_yes():
         random_state=0, confidence=None, training=rb.Training(epochs=2)
     )
     several.fit(X, np.resize(["cat", "dog", "owl"], 150))
-    with pytest.raises(ValueError, match="there are 3 classes to decide between"):
+    with pytest.raises(ValueError, match="there are 3 decisions to choose from"):
         several.predict(X, exactly=10)
 
 

@@ -172,7 +172,10 @@ def audit(
         ),
         groups=groups(tally, places),
         confusions=confusions(tally, places),
-        populations={called(name): len(each) for name, each in given.items()},
+        populations={
+            called(name): lines.size if people[name] is given[name] else len(given[name])  # not copies
+            for name, lines in tally.lines.items()
+        },
         confidence=confidence,
         clusters=None if clusters == copied_by(problem) else _clusters(tally),
         left_out=asked.left_out,

@@ -24,7 +24,7 @@ NOT_COPIES = "pass groups=np.arange(len(X))"
 GROUPS = "(groups)"  # the column of ids that were given as an array
 SHARE = 0.01  # of the rows that have copies, from which on it matters
 OFTEN = 50, 0.01  # rows, and a share of them, from which on equal features are many's
-AGREEING = 0.02  # of the disagreement of any two rows, up to which those with equal features are copies
+AGREEING = 0.1  # of the disagreement of any two rows, up to which those with equal features are copies
 
 
 def with_groups(columns: dict[Name, Any], groups: Any, rows: int) -> tuple[dict[Name, Any], Name | None]:
@@ -110,19 +110,20 @@ def _copies(compiled: Compiled, name: str) -> Array | None:
     if features is None or len(features) < 2:
         return None
     codes = np.unique(features, return_inverse=True)[1]
-    order = np.argsort(codes, kind="stable")
-    pairs = np.flatnonzero(np.diff(codes[order]) == 0)
-    if len(pairs) < SHARE * len(codes):
+    if len(codes) - (int(codes.max()) + 1) < SHARE * len(codes):
         return None
     kinds = compiled.cells[rows].astype(np.int64)
     if people.y is not None:
         kinds = kinds * compiled.decisions + people.y.astype(np.int64)
     kinds = np.unique(kinds, return_inverse=True)[1]
-    differ = float((kinds[order][pairs] != kinds[order][pairs + 1]).mean())
+    count = int(kinds.max()) + 1
+    alike, each = np.unique(codes * count + kinds, return_inverse=True)
+    several = np.bincount(codes) > 1  # rows with equal features
+    differ = float((np.bincount(alike // count) > 1)[several].mean())
     shares = np.bincount(kinds) / len(kinds)
     if differ >= AGREEING * (1.0 - float(shares @ shares)):  # or there is nothing to agree in
         return None
-    return np.unique(codes * (int(kinds.max()) + 1) + kinds, return_inverse=True)[1]
+    return np.asarray(each)
 
 
 def _numbers(column: Any) -> Array:
@@ -150,13 +151,26 @@ def shared(compiled: Compiled) -> Array:
 def _digests(people: Population) -> Array | None:
     """A number for each row (n,), the same for equal features; None where they are not numbers."""
     X = people.X
-    if X is None or is_sparse(X):
+    if X is None:
         return None
+    if is_sparse(X):
+        rows = X.tocsr()
+        sums = np.append(np.uint64(0), np.cumsum(_mixed(rows.data, _odd(X.shape[1])[rows.indices])))
+        return sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]
     names = frame_columns(X)
     values = np.column_stack([_numbers(X[name]) for name in names]) if names else as_array(X)
     if values.ndim != 2 or values.dtype.kind not in "buif":
         return None
-    bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
-    odd = np.random.default_rng(0).integers(0, 2**63, size=bits.shape[1], dtype=np.uint64) * 2 + 1
+    return np.asarray(_mixed(values, _odd(values.shape[1])).sum(axis=1, dtype=np.uint64))
+
+
+def _odd(columns: int) -> Array:
+    """A number for each column (d,), by which its values are multiplied."""
+    return np.random.default_rng(0).integers(0, 2**63, size=columns, dtype=np.uint64) * 2 + 1
+
+
+def _mixed(values: Array, odd: Array) -> Array:
+    """A number for each value, as if drawn; 0 for 0, so that a sparse row has the sum of a dense one."""
+    bits = (np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64)  # -0.0 is 0.0
     mixed = (bits ^ (bits >> np.uint64(29))) * odd
-    return np.asarray((mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64))
+    return np.asarray(mixed ^ (mixed >> np.uint64(32)))

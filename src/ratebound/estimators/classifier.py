@@ -46,6 +46,7 @@ from ratebound.estimators.given import (
     expert_columns,
     given_rows,
     other_populations,
+    trained_labels,
     unseen,
 )
 from ratebound.estimators.guessing import check_audited, check_guesses
@@ -60,7 +61,7 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile, parted
 from ratebound.problem.frames import columns_by_name, unmasked
 from ratebound.problem.guessing import copied_by, with_known_groups
-from ratebound.problem.labels import class_array, label_values
+from ratebound.problem.labels import class_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
@@ -720,8 +721,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             labels = class_array(X.classes or ())[np.asarray(X.y).astype(np.intp)]
             return float(np.average(self.predict(X) == labels, weights=X.weights))
         if self.refer is not None:  # of which scikit-learn knows nothing
-            right = self.predict(X) == label_values(y)
-            return float(np.average(right, weights=sample_weight))
+            labels = class_array(self.solution_.classes)[trained_labels(y, self.solution_.classes)]
+            return float(np.average(self.predict(X) == labels, weights=sample_weight))
         return float(super().score(X, y, sample_weight))
 
     def audit(

@@ -245,8 +245,8 @@ def in_order(classes: Array, positive: Any) -> tuple[Any, ...]:
 
 
 def trained_labels(y: Any, classes: tuple[Any, ...]) -> Array:
-    """The place of each label among the classes that were trained on, (n,)."""
-    labels = label_values(y)
+    """The place of each label among the classes that were trained on, (n,), without a referral."""
+    labels, classes = label_values(y), label_classes(classes)
     places = places_among(labels, classes)
     if (places < 0).any():
         others = some(list(dict.fromkeys(labels[places < 0].tolist())))

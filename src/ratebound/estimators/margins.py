@@ -242,13 +242,13 @@ def _worth_it(solution: Mixture, compiled: Compiled) -> bool:
 
 
 def gained(compiled: Compiled, plain: float, own: float) -> float:
-    """How much less a rule costs, `own`, than one decision for everyone; 0 if it costs more.
+    """How much less a rule costs, `own`, than one decision for everyone.
 
-    Of these decisions that is the best that costs more than the `plain` rule: a yes for everyone has the
-    highest recall there is, whatever it breaks, and says nothing of what a rule is worth.
+    That is the best of these decisions that costs more than the rule and the `plain` one: a yes for
+    everyone has the highest recall there is, whatever it breaks, and says nothing of a rule's worth.
     """
     alike, _ = compiled.evaluate(_alike(compiled), _zeros(compiled))
-    worse = float(alike[alike > plain + TOLERANCE].min(initial=np.inf))
+    worse = float(alike[alike > max(plain, own) + TOLERANCE].min(initial=np.inf))
     return max(worse - own, 0.0) if math.isfinite(worse) else 0.0
 
 
@@ -287,7 +287,7 @@ class _Aim:
         said = f"On new rows like these all hold together with a confidence of {about(reached)}"
         said += self.caveat
         if reached >= self.confidence - NEAR:
-            return f"{said}."
+            return f"{said}{near(reached, self.confidence)}."
         return f"{said}, where {100 * self.confidence:.10g}% was asked for{self._remedy(status)}."
 
     def _remedy(self, status: Status) -> str:
@@ -316,6 +316,11 @@ def about(confidence: float) -> str:
     if confidence in (0.0, 1.0):
         return "less than 1%" if confidence == 0.0 else "more than 99%"
     return f"about {confidence:.0%}"
+
+
+def near(reached: float, asked: float) -> str:
+    """What to add if a confidence is a little below what was asked for."""
+    return f", near the {100 * asked:.10g}% asked for" if round(reached, 2) < asked else ""
 
 
 def _round(rows: float) -> str:

@@ -26,7 +26,7 @@ from ratebound.auditing.influence import RowMoves
 from ratebound.base.linear_program import TOLERANCE, LeastViolation, kept, worst_violation
 from ratebound.base.types import Array
 from ratebound.estimators.confidence import ROWS, WIDER, WORTH, deviations, standardized
-from ratebound.estimators.margins import POWER, about, gained
+from ratebound.estimators.margins import POWER, about, gained, near
 from ratebound.estimators.plugging_in import NEAR
 from ratebound.estimators.rules import moves_on
 from ratebound.game.candidates import Ranking, rank
@@ -195,7 +195,7 @@ class EveryThreshold:
         reached = self.confidence(place)
         said = f"On new rows like these all hold together with a confidence of {about(reached)}"
         if reached >= confidence - NEAR:
-            return f"{said}."
+            return f"{said}{near(reached, confidence)}."
         return (
             f"{said}, where {100 * confidence:.10g}% was asked for: no threshold reaches that; relax "
             "the promises, or bring more rows."

@@ -22,7 +22,7 @@ from ratebound.base.progress import TimeLimit
 from ratebound.base.types import Array
 from ratebound.estimators.belonging import shared
 from ratebound.estimators.confidence import Curve, Point
-from ratebound.estimators.margins import about, gained
+from ratebound.estimators.margins import about, gained, near
 from ratebound.estimators.proposals import OUT_OF_FOLD
 from ratebound.estimators.rules import RADIUS, Rule, Rules, rules_for, rules_of
 from ratebound.game.folding import folded
@@ -221,7 +221,7 @@ class ChosenRule:
         assert self.confidence is not None
         said = f"On new rows like these all hold together with a confidence of {about(reached)}"
         if reached >= self.confidence - NEAR or not status.feasible:
-            return f"{said}."
+            return f"{said}{near(reached, self.confidence)}."
         asked = f"{said}, where {100 * self.confidence:.10g}% was asked for"
         if self.curve.cut_short:
             return f"{asked}: there was no time to look for more."

@@ -6,6 +6,9 @@ were found for one margin are where the search for the next begins.
 
 The program mixes rules that differ in few rows, since their multipliers are close. So there is nearly
 always one rule, close to the mean of these, that does as well; it is looked for around it.
+
+A rule may also have a threshold of its own: what a yes is to cost less than. Where no multipliers alone
+do nearly as well as a mixture, thresholds are tried too, up to one decision for everyone.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from ratebound.base.linear_program import TOLERANCE, worst_violation
 from ratebound.base.types import Array
 from ratebound.game.players_by_fits import elastic
 from ratebound.game.trace import FoldModels, Split, Trace
-from ratebound.learners.forecast import Forecast
+from ratebound.learners.forecast import EVEN, Forecast
 from ratebound.learners.plug_in import WHOLE, PlugInScorer, scored, terms_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import decided
@@ -39,6 +42,10 @@ DEAR = 2e-4  # of the objective, that a single rule may cost more than a mixture
 STEPS = np.linspace(0, 1, 10)[1:-1]  # between two multipliers
 MIXED = 4  # rules of a mixture between which others are looked for
 NUDGED = 8  # multipliers that are moved one by one, the largest
+FAR = 10.0  # times DEAR, from which on thresholds are tried too
+SHARES = np.linspace(0, 1, 33)  # of rows that get a yes, at these thresholds
+BASES = 4  # rules whose thresholds are moved
+THRESHOLD = "the threshold"  # what it is called as a part of a score
 
 
 def moves_on(compiled: Compiled, together: Array | None) -> RowMoves:
@@ -53,7 +60,7 @@ class Rule:
     """One λ, and what its rule does out of fold."""
 
     place: int  # among those that were asked for
-    weights: Array  # (1+m,) of the objective and each promise
+    weights: Array  # (T,) of the objective, each promise and the threshold
     objective: float
     violations: Array  # (m,)
 
@@ -68,15 +75,18 @@ class Rules:
     split: Split
     seed: int
     together: Array | None = None  # (n,) which rows were drawn together
-    weights: Array = field(init=False)  # (N, 1+m) of those asked for
+    weights: Array = field(init=False)  # (N, T) of those asked for; T is 1+m, or 2+m with a threshold
     values: Array = field(init=False)  # (N, 1+m) their objectives and violations
 
     def __post_init__(self) -> None:
-        self.weights = self.values = np.empty((0, 1 + self.promises))
+        self.weights = np.empty((0, len(self.scorer.terms)))
+        self.values = np.empty((0, 1 + self.promises))
         self.planes: list[int] = []  # places of those that programs asked for
         self.by_goal: Compiled | None = None  # the problem whose goal these rules stand for, if any
         self.learned: Rules = self  # those of the problem that the forecast was learned for
         self.ask(np.eye(1 + self.promises)[:1])  # the plain model
+        if self.promises:
+            self._look_at_thresholds([self.weights[0]])  # what most people would try first
 
     @property
     def promises(self) -> int:
@@ -96,7 +106,7 @@ class Rules:
         return whole
 
     def deployed(self, weights: Array) -> Array:
-        """The values (1+m,) of a rule at weights (1+m,) on these rows, as it is deployed."""
+        """The values (1+m,) of a rule at weights (T,) on these rows, as it is deployed."""
         scores = scored(weights[None] @ self.scorer.terms, self.inside)
         objectives, violations, _ = (self.by_goal or self.compiled).measure(scores)
         return np.append(objectives, violations[0])
@@ -115,7 +125,7 @@ class Rules:
         return [float(value) for value in self.by_goal.goal.value(self.measured(places)[0])]
 
     def scores(self, weights: Array) -> Array:
-        """Scores (K, A, n) out of fold of rules at weights (K, 1+m)."""
+        """Scores (K, A, n) out of fold of rules at weights (K, T)."""
         return scored(weights @ self.scorer.terms, self.outside)
 
     def decided(self, weights: Array) -> Array:
@@ -123,7 +133,9 @@ class Rules:
         return np.asarray(decided(self.scores(weights[None]))[0])
 
     def ask(self, weights: Array) -> Array:
-        """The values (K, 1+m) of rules at weights (K, 1+m), which are kept."""
+        """The values (K, 1+m) of rules at weights (K, 1+m) or (K, T), which are kept."""
+        lacking = len(self.scorer.terms) - weights.shape[1]
+        weights = np.pad(weights, ((0, 0), (0, lacking)))  # with a threshold of 0
         many = max(1, AT_ONCE // max(self.outside.shape[1], 1))
         found = []
         for start in range(0, len(weights), many):
@@ -150,26 +162,28 @@ class Rules:
             self._look_between([*mixed, mean])
             if self._dearer(margins, value):
                 self._look_between([self.cheapest(margins).weights, *mixed])
+            if self._dearer(margins, value, FAR):
+                self._look_at_thresholds([self.cheapest(margins).weights, mean, *mixed])
         self._look_around(self.cheapest(margins).weights, finer=5.0)
         return self.cheapest(margins)
 
-    def _dearer(self, margins: Array, value: float) -> bool:
+    def _dearer(self, margins: Array, value: float, times: float = 1.0) -> bool:
         """Whether every rule so far costs more than a mixture of them, by more than is worth a look."""
         near = self.cheapest(margins)
         worst = worst_violation(near.violations + margins, self.compiled.scale[1:])
-        return worst > TOLERANCE or near.objective / self.compiled.scale[0] > value + DEAR
+        return worst > TOLERANCE or near.objective / self.compiled.scale[0] > value + times * DEAR
 
     def _multipliers(self, margins: Array) -> tuple[Array, list[Array], float]:
-        """The multipliers (1+m,) of the program's best mixture, by cutting planes.
+        """The weights (T,) of the program's best mixture, by cutting planes.
 
         Their mean, each of them, and what the mixture costs.
         """
         scale = self.compiled.scale
         unit, room = scale[0] / scale, np.append(0.0, margins)
-        mean = np.eye(1 + self.promises)[0]
+        mean = self.weights[0].copy()
         mixed, value = [mean], -np.inf
         center: Array | None = None  # next to which multipliers stay while that tells something
-        bound, highest = -np.inf, mean
+        bound, highest = -np.inf, mean[: 1 + self.promises]
         for _ in range(ROUNDS):
             values = (self.values + room) / scale
             program = elastic(values, RADIUS)
@@ -187,10 +201,11 @@ class Rules:
             if not told and center is None:
                 break
             center = highest if told else None
+        mean[1 + self.promises :] = 0.0  # thresholds are of single rules
         return mean, mixed, value
 
     def _look_between(self, ends: list[Array]) -> None:
-        """Ask for rules on the way between weights (1+m,) that are far apart.
+        """Ask for rules on the way between weights (T,) that are far apart.
 
         Rules need not be as good as mixtures of them, as a forecast is not exact; then the program sees
         none of those between, and one of them is what is looked for.
@@ -198,7 +213,7 @@ class Rules:
         tried = []
         for place, one in enumerate(ends[:MIXED]):
             for other in ends[place + 1 : MIXED]:
-                both = np.stack([one[1:] / max(one[0], 1e-9), other[1:] / max(other[0], 1e-9)])
+                both = np.stack([self._prices(one), self._prices(other)])
                 if np.abs(both[0] - both[1]).max() <= 0.05 * np.abs(both).max():
                     continue
                 low = np.log(np.maximum(both, 1e-3 * max(float(both.max()), 1e-9)))
@@ -212,8 +227,8 @@ class Rules:
             self.ask(np.column_stack([np.ones(len(tried)), tried]))
 
     def _look_around(self, weights: Array, finer: float = 1.0) -> None:
-        """Ask for rules close to these weights (1+m,)."""
-        promises = weights[1:] / max(weights[0], 1e-9)
+        """Ask for rules close to these weights (T,)."""
+        promises = self._prices(weights)
         scales = 1.0 + (SCALES - 1.0) / finer
         tried = [scale * promises for scale in scales]
         for place in np.argsort(-promises)[:NUDGED]:
@@ -223,7 +238,30 @@ class Rules:
                     moved[place] *= 1.0 + (nudge - 1.0) / finer
                     tried.append(moved)
         every = np.column_stack([np.ones(len(tried)), tried])
+        threshold = weights[1 + self.promises :] / max(weights[0], 1e-9)
+        if threshold.any():
+            others = np.array([scale * threshold for scale in scales])
+            same = np.column_stack([np.ones(len(others)), np.tile(promises, (len(others), 1)), others])
+            every = np.vstack([np.column_stack([every, np.tile(threshold, (len(every), 1))]), same])
         self.ask(every)
+
+    def _prices(self, weights: Array) -> Array:
+        """The multipliers (m,) of weights (T,), for an objective that counts once."""
+        return weights[1 : 1 + self.promises] / max(weights[0], 1e-9)
+
+    def _look_at_thresholds(self, bases: list[Array]) -> None:
+        """Ask for rules at these weights (T,) with other thresholds, up to one decision for everyone."""
+        if len(self.scorer.terms) == 1 + self.promises:
+            return
+        for base in bases[:BASES]:
+            own = np.append(base[:-1], 0.0)
+            scores = self.scores(own[None])[0, 0]
+            ends = np.quantile(scores, SHARES)
+            beyond = 1e-6 * (1.0 + np.abs(ends).max())  # so that everyone lies on one side
+            ends[0], ends[-1] = ends[0] - beyond, ends[-1] + beyond
+            every = np.tile(own, (len(ends), 1))
+            every[:, -1] = ends
+            self.ask(every)
 
     def cheapest(self, margins: Array) -> Rule:
         """The cheapest rule so far that keeps `margins` (m,); where none does, the nearest."""
@@ -270,7 +308,7 @@ class Rules:
             pieces=pieces,
             violations=values[:, 1:],
             watched={},
-            multipliers=weights,
+            multipliers=weights[:, : 1 + self.promises],
             parameters=own,
             thresholds={},
             setting=np.zeros(count, dtype=int),
@@ -297,9 +335,24 @@ def rules_of(
     together: Array | None = None,
 ) -> Rules:
     """The rules of a forecast for a problem, whose cells or slices are its columns."""
+    terms = terms_of(compiled, forecast)
+    return Rules(compiled, _scorer(compiled, forecast, terms), outside, split, seed, together)
+
+
+def _scorer(compiled: Compiled, forecast: Forecast, terms: Array) -> PlugInScorer:
+    """The scorer of a problem whose objective and promises are `terms` (1+m, ...), and its threshold.
+
+    A row is in one cell, so a cost in every cell is the same for every row. Slices overlap, and amounts
+    differ; and where there are more than two decisions, one number is no threshold.
+    """
     names = ("the objective", *compiled.labels)
-    scorer = PlugInScorer(forecast, terms_of(compiled, forecast), names, compiled.decisions)
-    return Rules(compiled, scorer, outside, split, seed, together)
+    by_cells = all(
+        (branch.part is None or branch.part.link == EVEN) and branch.amounts == (None,)
+        for branch in forecast.branches
+    )
+    if compiled.decisions == 2 and by_cells:
+        terms, names = np.vstack([terms, np.ones(terms.shape[1])]), (*names, THRESHOLD)
+    return PlugInScorer(forecast, terms, names, compiled.decisions)
 
 
 def rules_for(compiled: Compiled, known: Rules) -> Rules:
@@ -323,7 +376,7 @@ def rules_for(compiled: Compiled, known: Rules) -> Rules:
         net = compiled.spread_each(block.net).reshape(len(terms), others, compiled.cell_count)
         terms[:, :, place] = net[:, :, cell]
     flat = terms.reshape(len(terms), -1) * float(len(compiled.cells))
-    scorer = PlugInScorer(forecast, flat, ("the objective", *compiled.labels), compiled.decisions)
+    scorer = _scorer(compiled, forecast, flat)
     rules = Rules(compiled, scorer, known.outside, known.split, known.seed, known.together)
     rules.__dict__["inside"], rules.learned = known.inside, known.learned
     if len(compiled.constraints) == known.promises:  # other bounds, most likely: a start

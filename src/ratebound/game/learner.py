@@ -485,6 +485,9 @@ class Learner(Adjustable, ABC):
         """Whether rows may count differently, as they do at multipliers."""
         return True
 
+    def check_weighing(self) -> None:
+        """Raise TypeError if rows may not count differently, as they do at multipliers."""
+
     @property
     def takes_stored(self) -> bool:
         """Whether it can be trained on rows on disk, some of them at a time."""

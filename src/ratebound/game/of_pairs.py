@@ -83,7 +83,7 @@ class OfPairs(Learner):
 
     @property
     def fit(self) -> Any:
-        return self.learner.fit
+        return Growing if issubclass(self.learner.fit, Growing) else Descending
 
     @property
     def style(self) -> Style:

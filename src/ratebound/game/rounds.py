@@ -320,6 +320,8 @@ def _started(learner: Learner, compiled: Compiled, models: int, seed: int) -> Fi
             f"{type(learner).__name__} needs its rows in memory, and some of these are on disk: use "
             "rb.Linear, rb.MLP or rb.Torch, or bring them into memory, population.in_memory()"
         )
+    if compiled.constraints:
+        learner.check_weighing()
     fit = learner.start(compiled, models, seed)
     if not isinstance(fit, learner.fit):
         name, kind = type(learner).__name__, type(fit).__name__

@@ -245,13 +245,17 @@ class Oracle(Learner):
             return LIBRARIES[library].takes_sparse
         return hasattr(self.estimator, "__sklearn_tags__") and get_tags(self.estimator).input_tags.sparse
 
+    def check_weighing(self) -> None:
+        _weight_argument(self.estimator)
+
     @property
     def takes_weights(self) -> bool:
-        """Whether the estimator's fit takes sample weights, without which it cannot play."""
+        """Whether the estimator's fit takes sample weights, without which it plays no promises."""
         try:
-            return bool(_weight_argument(self.estimator))
+            self.check_weighing()
         except TypeError:
             return False
+        return True
 
     def start(self, rows: Rows, settings: int, seed: int) -> OracleFit:
         return OracleFit(self, rows, settings, seed)
@@ -322,7 +326,6 @@ class OracleFit(Answering):
                 f"{_name(self.prototype)} takes no sparse matrix: give it an array, X.toarray(), or use "
                 "an estimator that takes one, such as LogisticRegression"
             )
-        self.weight_argument = _weight_argument(self.prototype)
         self.members: list[Any] = []
         self.forms: list[Any] = []  # each as weights and intercept, as trees, or None if it is neither
         self._scores = np.empty((0, score_count(self.decisions), self.X.shape[0]))
@@ -338,7 +341,6 @@ class OracleFit(Answering):
                 before,
                 self.X,
                 weighted_rows(cost, self.row_weights),
-                self.weight_argument,
                 round,
             )
             for before, cost in zip(earlier, costs, strict=True)
@@ -423,9 +425,7 @@ def deployed(spec: Oracle, members: Sequence[Any], X: Any, decisions: int) -> tu
     return OracleScorer(tuple(members), decisions), np.arange(len(members))[:, None]
 
 
-def _fitted(
-    prototype: Any, earlier: Any, X: Any, asked: WeightedRows, weight_argument: str, round: int
-) -> Any:
+def _fitted(prototype: Any, earlier: Any, X: Any, asked: WeightedRows, round: int) -> Any:
     """A fresh estimator fitted to weighted rows, or the one decision that is best on all of them."""
     labels = np.unique(asked.labels)
     if len(labels) < 2:
@@ -433,9 +433,10 @@ def _fitted(
     estimator = _beginning(prototype, earlier, labels)
     if not np.array_equal(asked.rows, np.arange(X.shape[0])):
         X = rows_of(X, asked.rows)
-    weighted = {weight_argument: asked.weights}
-    if (asked.weights == 1.0).all() and _draws_by_weights(estimator):
-        weighted = {}
+    even = (asked.weights == 1.0).all() and (
+        _draws_by_weights(estimator) or not Oracle(estimator).takes_weights
+    )
+    weighted = {} if even else {_weight_argument(estimator): asked.weights}
     try:
         return estimator.fit(X, asked.labels, **weighted)
     except Exception as error:  # anyone's estimator may raise anything; say in which round it was

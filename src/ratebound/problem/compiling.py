@@ -214,8 +214,9 @@ def _weight(population: Population) -> float:
 def _check_pairs(problem: Problem, populations: dict[str, Population], first: str) -> None:
     """Raise where a rate of pairs is asked of rows, or one of rows of pairs."""
     for rate in problem.rates:
-        population = populations.get(rate.population)
-        if population is None or KINDS[rate.kind].pairs == population.paired:
+        population, kind = populations.get(rate.population), KINDS.get(rate.kind)
+        of_pairs = kind is not None and kind.pairs  # a kind of another process may not be known here
+        if population is None or of_pairs == population.paired:
             continue
         name = repr(rate.on or first)
         if population.paired:

@@ -22,7 +22,7 @@ from ratebound.problem.labels import Labels, label_values
 from ratebound.problem.population import Population
 from ratebound.problem.summaries import digest_of
 from ratebound.rates.kinds import TWO
-from ratebound.rates.subsets import ENDS, Name, column_text
+from ratebound.rates.subsets import ENDS, Name, column_text, value_text
 
 PAIRS = 100_000  # drawn by default
 MANY_QUERIES = 20  # from which on queries are drawn, and not rows within them
@@ -65,8 +65,7 @@ class Pairs(Population):
     X : array, sparse matrix or DataFrame
         What the model sees of each row, not of each pair. The columns of a DataFrame can be spoken of.
     y : array of shape (n,)
-        Where each row should stand: the larger, the higher. Numbers, truth values, or two labels, of
-        which the later in sorted order is ranked above the other.
+        Where each row should stand: the larger, the higher. Numbers, or truth values.
     columns : dict or DataFrame, default=None
         Columns by name that constraints speak of and the model does not see, a value for each row. By
         default only those of `X` can be spoken of.
@@ -356,7 +355,7 @@ def differences(scores: Array, first: Array, second: Array) -> Array:
 
 
 def outcome_of(y: Any) -> Array:
-    """Where rows should stand, as numbers (n,), from numbers, truth values or two labels."""
+    """Where rows should stand, as numbers (n,), from numbers or truth values."""
     given = as_array(y)
     if lacking := int(is_missing(given).sum()):
         row = int(np.argwhere(is_missing(given))[0, 0])
@@ -370,12 +369,10 @@ def outcome_of(y: Any) -> Array:
             raise ValueError("y holds infinite values, of which none is above another: give numbers")
         return values.astype(float)
     kinds = distinct(values)
-    if len(kinds) > 2:
-        raise ValueError(
-            f"y holds {some(kinds)}, and which of more than two labels is ranked above which is not "
-            "known: give numbers, the larger for what should be ranked higher"
-        )
-    return (values == sorted(kinds)[-1]).astype(float)
+    raise ValueError(
+        f"y holds {some(kinds)}, and which is ranked above which is not known: give numbers, the larger "
+        f"for what should be ranked higher, or y == {value_text(kinds[0])} for two labels"
+    )
 
 
 def _codes(query: Any) -> Array:

@@ -35,8 +35,8 @@ def check_exactly(exactly: Any, classes: int, rows: int) -> int:
     """How many rows get a yes; an error that says what would do where that cannot be."""
     if classes > 2:
         raise ValueError(
-            f"exactly= says how many rows get a yes, and there are {classes} classes to decide between: "
-            "leave it out, or train on yes and no"
+            f"exactly= says how many rows get a yes, and there are {classes} decisions to choose from: "
+            "leave it out, or train on two labels and without refer="
         )
     if isinstance(exactly, bool | np.bool_) or not isinstance(exactly, int | np.integer):
         raise TypeError(f"exactly= takes a whole number of rows, as in exactly=500, got {exactly!r}")
