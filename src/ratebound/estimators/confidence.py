@@ -135,12 +135,15 @@ class Curve:
         return deviations(influence, random).max(axis=1)
 
     def _chosen_among(self, most: int) -> list[Array]:
-        """The weights of rules on the way, and of some of all others that were asked for.
+        """The weights of rules on the way, and of some of all others that might have been chosen.
 
-        Also of those that look bad: which look good is what chance decides.
+        Also of those that look bad: which look good is what chance decides. What costs more than any on
+        the way, such as nearly the same decision for everyone, is not chosen by chance.
         """
         own = [point.rule.weights for point in self.points][:most]
-        weights, random = self.rules.weights, np.random.default_rng(self.seed)
+        dearest = max(point.rule.objective for point in self.points)
+        weights = self.rules.weights[self.rules.values[:, 0] <= dearest]
+        random = np.random.default_rng(self.seed)
         count = min(most - len(own), len(weights))
         return [*own, *weights[random.choice(len(weights), count, replace=False)]]
 
