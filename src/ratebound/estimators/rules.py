@@ -43,8 +43,10 @@ STEPS = np.linspace(0, 1, 10)[1:-1]  # between two multipliers
 MIXED = 4  # rules of a mixture between which others are looked for
 NUDGED = 8  # multipliers that are moved one by one, the largest
 FAR = 10.0  # times DEAR, from which on thresholds are tried too
-SHARES = np.linspace(0, 1, 33)  # of rows that get a yes, at these thresholds
+SHARES = np.linspace(0, 1, 33)  # of rows that get a no, at thresholds
+FINER = np.linspace(-1, 1, 33) / 32  # the same around one of them
 BASES = 4  # rules whose thresholds are moved
+CHANCE = 0.5  # standard deviations of one row's cost, by which a threshold is to be cheaper than none
 THRESHOLD = "the threshold"  # what it is called as a part of a score
 
 
@@ -93,6 +95,11 @@ class Rules:
         """The number m of promises."""
         return len(self.compiled.constraints)
 
+    @property
+    def bare(self) -> Array:
+        """Which rules (N,) have no threshold of their own."""
+        return np.asarray(~self.weights[:, 1 + self.promises :].any(axis=1))
+
     @cached_property
     def moves(self) -> RowMoves:
         """How rows move promises."""
@@ -125,8 +132,12 @@ class Rules:
         return [float(value) for value in self.by_goal.goal.value(self.measured(places)[0])]
 
     def scores(self, weights: Array) -> Array:
-        """Scores (K, A, n) out of fold of rules at weights (K, T)."""
-        return scored(weights @ self.scorer.terms, self.outside)
+        """Scores (K, A, n) out of fold of rules at weights (K, 1+m) or (K, T)."""
+        return scored(self._padded(weights) @ self.scorer.terms, self.outside)
+
+    def _padded(self, weights: Array) -> Array:
+        """Weights (K, T), with a threshold of 0 if they have none."""
+        return np.pad(weights, ((0, 0), (0, len(self.scorer.terms) - weights.shape[1])))
 
     def decided(self, weights: Array) -> Array:
         """What a rule decides of each row, (n,)."""
@@ -134,8 +145,7 @@ class Rules:
 
     def ask(self, weights: Array) -> Array:
         """The values (K, 1+m) of rules at weights (K, 1+m) or (K, T), which are kept."""
-        lacking = len(self.scorer.terms) - weights.shape[1]
-        weights = np.pad(weights, ((0, 0), (0, lacking)))  # with a threshold of 0
+        weights = self._padded(weights)
         many = max(1, AT_ONCE // max(self.outside.shape[1], 1))
         found = []
         for start in range(0, len(weights), many):
@@ -164,8 +174,15 @@ class Rules:
                 self._look_between([self.cheapest(margins).weights, *mixed])
             if self._dearer(margins, value, FAR):
                 self._look_at_thresholds([self.cheapest(margins).weights, mean, *mixed])
-        self._look_around(self.cheapest(margins).weights, finer=5.0)
+        near = self.cheapest(margins).weights
+        self._look_around(near, finer=5.0)
+        if near[1 + self.promises :].any():
+            self._look_at_thresholds([near], self._share_below(near) + FINER)
         return self.cheapest(margins)
+
+    def _share_below(self, weights: Array) -> float:
+        """The share of rows that a rule says no to."""
+        return float((self.decided(weights) == 0).mean())
 
     def _dearer(self, margins: Array, value: float, times: float = 1.0) -> bool:
         """Whether every rule so far costs more than a mixture of them, by more than is worth a look."""
@@ -180,15 +197,16 @@ class Rules:
         """
         scale = self.compiled.scale
         unit, room = scale[0] / scale, np.append(0.0, margins)
-        mean = self.weights[0].copy()
+        mean = self.weights[0]
         mixed, value = [mean], -np.inf
         center: Array | None = None  # next to which multipliers stay while that tells something
         bound, highest = -np.inf, mean[: 1 + self.promises]
         for _ in range(ROUNDS):
-            values = (self.values + room) / scale
+            bare = self.bare  # thresholds are of single rules
+            values, weights = (self.values[bare] + room) / scale, self.weights[bare]
             program = elastic(values, RADIUS)
             value, prices = program.value, program.weights
-            mean, mixed = program.shares @ self.weights, list(self.weights[program.shares > 0])
+            mean, mixed = program.shares @ weights, list(weights[program.shares > 0])
             if value - bound <= GAP:
                 break
             asked = prices if center is None else (prices + center) / 2
@@ -201,7 +219,6 @@ class Rules:
             if not told and center is None:
                 break
             center = highest if told else None
-        mean[1 + self.promises :] = 0.0  # thresholds are of single rules
         return mean, mixed, value
 
     def _look_between(self, ends: list[Array]) -> None:
@@ -239,38 +256,43 @@ class Rules:
                     tried.append(moved)
         every = np.column_stack([np.ones(len(tried)), tried])
         threshold = weights[1 + self.promises :] / max(weights[0], 1e-9)
-        if threshold.any():
-            others = np.array([scale * threshold for scale in scales])
-            same = np.column_stack([np.ones(len(others)), np.tile(promises, (len(others), 1)), others])
-            every = np.vstack([np.column_stack([every, np.tile(threshold, (len(every), 1))]), same])
-        self.ask(every)
+        self.ask(np.column_stack([every, np.tile(threshold, (len(every), 1))]))
 
     def _prices(self, weights: Array) -> Array:
         """The multipliers (m,) of weights (T,), for an objective that counts once."""
         return weights[1 : 1 + self.promises] / max(weights[0], 1e-9)
 
-    def _look_at_thresholds(self, bases: list[Array]) -> None:
-        """Ask for rules at these weights (T,) with other thresholds, up to one decision for everyone."""
+    def _look_at_thresholds(self, bases: list[Array], shares: Array = SHARES) -> None:
+        """Ask for rules at these weights (T,) with thresholds at which such shares of rows get a no.
+
+        By default up to one decision for everyone.
+        """
         if len(self.scorer.terms) == 1 + self.promises:
             return
         for base in bases[:BASES]:
             own = np.append(base[:-1], 0.0)
             scores = self.scores(own[None])[0, 0]
-            ends = np.quantile(scores, SHARES)
+            ends = np.quantile(scores, shares.clip(0, 1))
             beyond = 1e-6 * (1.0 + np.abs(ends).max())  # so that everyone lies on one side
-            ends[0], ends[-1] = ends[0] - beyond, ends[-1] + beyond
+            ends = ends + beyond * ((shares >= 1) - 1.0 * (shares <= 0))
             every = np.tile(own, (len(ends), 1))
             every[:, -1] = ends
             self.ask(every)
 
     def cheapest(self, margins: Array) -> Rule:
-        """The cheapest rule so far that keeps `margins` (m,); where none does, the nearest."""
-        values = self.values
-        worst = worst_violation(values[:, 1:] + margins, self.compiled.scale[1:])
-        fine = worst <= TOLERANCE
+        """The cheapest rule so far that keeps `margins` (m,); where none does, the nearest.
+
+        With a threshold only if that is clearly cheaper. Among many thresholds some are by chance.
+        """
+        costs = self.values[:, 0]
+        worst = worst_violation(self.values[:, 1:] + margins, self.compiled.scale[1:])
+        fine, bare = worst <= TOLERANCE, self.bare
         if not fine.any():
             return self.rule(int(np.argmin(worst)))
-        return self.rule(int(np.argmin(np.where(fine, values[:, 0], np.inf))))
+        any_place, own_place = (int(np.argmin(np.where(f, costs, np.inf))) for f in (fine, fine & bare))
+        clearly = max(FAR * DEAR, CHANCE / np.sqrt(self.outside.shape[1])) * self.compiled.scale[0]
+        near = fine[own_place] and bare[own_place] and costs[own_place] <= costs[any_place] + clearly
+        return self.rule(own_place if near else any_place)
 
     # --- how it varies -----------------------------------------------------------------------------
 

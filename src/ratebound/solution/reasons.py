@@ -29,7 +29,8 @@ class Reasons(Documented):
     Parameters
     ----------
     names : tuple of str
-        What the parts are called: the objective, and each promise that says something.
+        What the parts are called: the objective, each promise that says something, and a threshold if
+        there is one.
     parts : array of shape (n, T)
         What each adds. Of two classes, positive speaks for yes, and a yes is decided from a sum of 0 on.
         Of more, it speaks for the class that is decided rather than the next best.
@@ -45,8 +46,8 @@ class Reasons(Documented):
     >>> columns = {"group": np.where(X[:, 1] > 0, "a", "b")}
     >>> model = rb.RateConstrainedClassifier('positive_rate(group == "b") >= 0.4', random_state=0)
     >>> found = model.fit(X, X.sum(axis=1) > 0, columns=columns).reasons(X[:3])
-    >>> found.names
-    ('the objective', 'positive_rate(group == "b") >= 0.4')
+    >>> found.names[0]
+    'the objective'
     >>> np.allclose(found.parts.sum(axis=1), model.decision_function(X[:3]))
     True
     """
