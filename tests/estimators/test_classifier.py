@@ -131,7 +131,8 @@ def test_columns_beside_an_array(brief):
     X, y = table()
     numbers = X[["score", "noise"]].to_numpy()
     for columns in (X[["group"]], {"group": X.group.tolist()}):
-        model = rb.RateConstrainedClassifier(PROMISE, random_state=0).fit(numbers, y, columns=columns)
+        model = rb.RateConstrainedClassifier(PROMISE, confidence=None, random_state=0)
+        model.fit(numbers, y, columns=columns)
         assert model.status_.feasible
         assert model.audit(numbers, y, columns=columns).kept
     with pytest.raises(ValueError, match="there is no column 'group'"):
