@@ -116,6 +116,32 @@ def communities(split):
     return np.where(np.isnan(X), np.nanmean(X[train], axis=0), X), y, groups, train
 
 
+# --- ACSIncome -----------------------------------------------------------------------------------------
+
+CENSUS = SHARED / "bench"
+RACES_OF_ACS = {0: "White", 1: "Black", 5: "Asian", 7: "other race", 8: "two or more"}
+TRAINED, NEW = 20_000, 60_000  # rows of a sample, and rows to judge it on
+CODES = ("COW", "MAR", "RELP", "SEX", "RAC1P")
+
+
+def acsincome(split):
+    """Samples of the two published files: people, jobs and what they earn. Codes are one-hot."""
+    import pandas as pd
+
+    files = [CENSUS / f"acsincome_{part}.parquet" for part in ("train", "test")]
+    if not all(file.exists() for file in files):
+        raise NotHere(f"ACSIncome does not ship with the package; {CENSUS} lacks it")
+    parts = [
+        pd.read_parquet(file).sample(size, random_state=split)
+        for file, size in zip(files, (TRAINED, NEW), strict=True)
+    ]
+    table = pd.concat(parts, ignore_index=True)
+    codes = table[[*CODES]].assign(job=table["OCCP"] // 400, abroad=table["POBP"] > 59)
+    X = pd.get_dummies(codes.astype(str)).join(table[["SCHL", "WKHP", "AGEP"]]).to_numpy(float)
+    race = table["RAC1P"].map(RACES_OF_ACS).fillna("rest").to_numpy(str)
+    return X, table["PINCP"].to_numpy() == 1, {"race": race}, np.arange(TRAINED)
+
+
 # --- Friedler's problems -----------------------------------------------------------------------------
 
 
@@ -154,7 +180,7 @@ PROBLEMS = (
             for name, values in (("race", RACES), ("sex", SEXES))
             for value in values
         ),
-        5,
+        10,
         adult,
         scale=False,
     ),
@@ -163,7 +189,7 @@ PROBLEMS = (
         "Bank",
         "five age groups said yes to at most .02 more often than everyone",
         tuple(Promise("positive_rate", ("age_group", str(k)), "<=", slack=0.02) for k in range(1, 6)),
-        5,
+        10,
         bank,
         scale=False,
     ),
@@ -176,7 +202,7 @@ PROBLEMS = (
             for name, values in (("race", SUSPECTS), ("sex", SEXES))
             for value in values
         ),
-        5,
+        10,
         compas,
     ),
     Problem(
@@ -188,7 +214,15 @@ PROBLEMS = (
             for race in ("racepctblack", "racePctWhite", "racePctAsian", "racePctHisp")
             for side in ("above", "below")
         ),
-        5,
+        10,
         communities,
+    ),
+    Problem(
+        "acsincome",
+        "ACSIncome",
+        "recall of five races at least 80% of everyone's",
+        tuple(Promise("recall", ("race", race), ">=", 0.8) for race in RACES_OF_ACS.values()),
+        10,
+        acsincome,
     ),
 )
