@@ -232,9 +232,9 @@ def test_ticks_are_few_and_inside(low, high):
 
 MISTAKES = {
     "problem": (
-        lambda p: audit("recall() >= 0.9", mixture([1]), p),
+        lambda p: audit(0.9, mixture([1]), p),
         TypeError,
-        "takes a rb.Problem first",
+        "takes promises first",
     ),
     "population": (lambda p: audit(PROBLEM, mixture([1]), p.X), TypeError, "third argument must be"),
     "missing": (

@@ -45,7 +45,7 @@ from ratebound.problem.compiling import NoRows, compile_on
 from ratebound.problem.guessing import copied_by, with_known_groups
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import Asked, Problem, as_problem
 from ratebound.problem.sharing import any_shared
 from ratebound.problem.spelling_out import counting, rows_counted, spelled_out
 from ratebound.problem.summaries import digest_of
@@ -61,7 +61,7 @@ CONFIDENCE, POWER = 0.95, 0.8  # of a certificate that is planned for, and the c
 
 
 def audit(
-    problem: Problem,
+    problem: Asked,
     model: Any,
     population: Population,
     *,
@@ -86,8 +86,8 @@ def audit(
 
     Parameters
     ----------
-    problem : Problem
-        The objective and the promises.
+    problem : Problem, constraint, str or list of them
+        The objective and the promises, or promises alone.
     model : Mixture, RateConstrainedClassifier or classifier
         A mixture, an estimator that has one as `solution_`, or any fitted classifier with `predict`,
         whoever made it.
@@ -125,6 +125,7 @@ def audit(
     >>> report.kept, report.promises[0].value, report.promises[0].verdict
     (True, 1.0, 'may not hold')
     """
+    problem = as_problem("audit", problem)
     check_given("audit", problem, model, population, others)
     check_number("confidence, a probability such as 0.95,", confidence, above=0.5, below=1)
     if population.paired:
@@ -448,10 +449,10 @@ def _training(model: Any) -> tuple[float, float] | None:
         return None
 
 
-def check_given(asker: str, problem: Any, model: Any, population: Any, others: dict[str, Any]) -> None:
-    """Raise unless `asker` got a problem, populations, and a model that shows what its rates need."""
-    if not isinstance(problem, Problem):
-        raise TypeError(f"{asker} takes a rb.Problem first, got {type(problem).__name__}")
+def check_given(
+    asker: str, problem: Problem, model: Any, population: Any, others: dict[str, Any]
+) -> None:
+    """Raise unless `asker` got populations, and a model that shows what its rates need."""
     if not isinstance(population, Population):
         kind = type(population).__name__
         raise TypeError(f"{asker}: the third argument must be a rb.Population, got {kind}")

@@ -28,7 +28,7 @@ from ratebound.certifying._tests import spread, tested
 from ratebound.problem.compiling import compile_on
 from ratebound.problem.guessing import copied_by, with_known_groups
 from ratebound.problem.population import Population
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import Asked, Problem, as_problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import demands, is_even
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
@@ -45,7 +45,7 @@ CERTIFIED = "certified"  # what the first population is called
 
 
 def certify(
-    problem: Problem,
+    problem: Asked,
     model: Any,
     population: Population,
     *,
@@ -61,7 +61,7 @@ def certify(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem, constraint, str or list of them
         The promises, made before looking at these rows.
     model : Mixture, RateConstrainedClassifier or classifier
         What is to be certified: a mixture, a fitted estimator, or any fitted classifier with `predict`.
@@ -98,10 +98,11 @@ def certify(
     ...     def predict(self, X):
     ...         return [1] * len(X)
     >>> people = rb.Population([[0.0]] * 60, [1] * 50 + [0] * 10)
-    >>> certificate = rb.certify(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), Always(), people)
+    >>> certificate = rb.certify("recall() >= 0.9", Always(), people)
     >>> certificate.holds, round(certificate.promises[0].p_value, 4)
     (True, 0.0052)
     """
+    problem = as_problem("certify", problem)
     check_given("certify", problem, model, population, others)
     refuse_general(problem.subject_to, "a certificate", f"{LEAVE_OUT}, and audit it: rb.audit.")
     if population.paired:

@@ -37,7 +37,7 @@ from ratebound.certifying._watching import Alarm as Alarm
 from ratebound.problem.frames import columns_by_name, length
 from ratebound.problem.guessing import copied_by
 from ratebound.problem.labels import Labels, labels_of, with_referral
-from ratebound.problem.problem import Problem, from_plain, to_plain
+from ratebound.problem.problem import Asked, Problem, as_problem, from_plain, to_plain
 from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.general import refuse_general
 from ratebound.rates.kinds import TWO, Classes, check_decided, label_classes, referral_of
@@ -62,7 +62,7 @@ class Monitor(Documented):
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem, constraint, str or list of them
         The promises to watch.
     confidence : float, default=0.95
         For all promises together. Higher means fewer false alarms and later true ones.
@@ -101,7 +101,7 @@ class Monitor(Documented):
     Examples
     --------
     >>> import ratebound as rb
-    >>> monitor = rb.Monitor(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]))
+    >>> monitor = rb.Monitor("recall() >= 0.9")
     >>> monitor.update([1, 0] * 40, labels=[1] * 80)
     [Alarm(constraint=recall() >= 0.9, row=24, ...)]
     >>> monitor.alarms[0].row, monitor.kept
@@ -110,7 +110,7 @@ class Monitor(Documented):
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Asked,
         confidence: float = 0.95,
         *,
         positive: Any = None,
@@ -120,8 +120,7 @@ class Monitor(Documented):
         decided: str | None = None,
         wait: float = 0.0,
     ) -> None:
-        if not isinstance(problem, Problem):
-            raise TypeError(f"Monitor takes a rb.Problem first, got {type(problem).__name__}")
+        problem = as_problem("Monitor", problem)
         remedy = "Leave it out of the problem given here, and audit it now and then: rb.audit."
         refuse_general(problem.subject_to, "a monitor, which sees decisions,", remedy)
         check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)

@@ -19,7 +19,7 @@ from ratebound.certifying._tests import arranged, fixed, threshold, without_cons
 from ratebound.certifying.certify import nobody_counted, room_of
 from ratebound.problem.guessing import with_known_groups, without_copies
 from ratebound.problem.population import Population, check_single
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import Asked, Problem, as_problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import is_even
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Ratio
@@ -68,7 +68,7 @@ class RowsNeeded(Documented):
     --------
     >>> import ratebound as rb
     >>> people = rb.Population(None, [1, 0] * 50)
-    >>> needs = rb.rows_needed(rb.Problem(rb.error_rate(), [rb.recall() >= 0.8]), people, margin=0.05)
+    >>> needs = rb.rows_needed("recall() >= 0.8", people, margin=0.05)
     >>> needs.promises[0].rows, needs.promises[0].rows_needed, needs.promises[0].rows_in_all
     (50, 388, 775)
     """
@@ -94,7 +94,7 @@ class RowsNeeded(Documented):
 
 
 def rows_needed(
-    problem: Problem,
+    problem: Asked,
     population: Population,
     *,
     margin: Margin | None = None,
@@ -109,7 +109,7 @@ def rows_needed(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem, constraint, str or list of them
         The promises.
     population : Population
         Rows like those to come. Only the shares of the groups are used.
@@ -143,8 +143,7 @@ def rows_needed(
     recall(sex == "f") >= 0.9 * recall()           0.05        100          500   4,998
     recall() >= 0.8                                0.05        500          388     775
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"rows_needed takes a rb.Problem first, got {type(problem).__name__}")
+    problem = as_problem("rows_needed", problem)
     remedy = "Leave it out of the problem given here: it cannot be certified."
     refuse_general(problem.subject_to, "rows_needed", remedy)
     for name, given in {"the second argument": population, **others}.items():

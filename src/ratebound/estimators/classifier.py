@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ratebound.auditing.report import Audit
 from ratebound.base.checks import check_number, check_word
 from ratebound.base.choices import METHODS
+from ratebound.base.parameters import MethodAndParameter
 from ratebound.base.processes import of_first
 from ratebound.base.progress import TimeLimit
 from ratebound.base.types import Array
@@ -274,7 +275,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.confidence = confidence
         self.method = method
         self.guessed = guessed
-        self.certify = certify
+        self.certify = certify  # which the method of this name lets through, see MethodAndParameter
         self.training = training
         self.verbose = verbose
         self.random_state = random_state
@@ -284,6 +285,26 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True  # filled and flagged where a model takes none
         return tags
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, `certify` too, whose attribute is the method.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to list those of its parts too, as in ``training__epochs``.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
+        return super().get_params(deep) | {"certify": self._share_to_certify}
+
+    @property
+    def _share_to_certify(self) -> float | None:
+        share: float | None = vars(self)["certify"]
+        return share
 
     def fit(
         self,
@@ -335,11 +356,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         columns, by = self._with_groups(X, columns, groups)
         first, classes = given_rows(self, X, y, columns, sample_weight)
         seed = of_first(int(check_random_state(self.random_state).randint(2**31 - 1)))
-        confidence = self.confidence if self.certify is None else self.confidence or CERTIFIED
+        confidence = self.confidence if self._share_to_certify is None else self.confidence or CERTIFIED
         problem = asked_for(self.objective, self.constraints).guessing(as_guessed(self.guessed))
         check_spoken_of(others, problem)
         people = {FIRST: first, **other_populations(others, classes, problem)}
-        check_guesses(problem, known, self.certify)
+        check_guesses(problem, known, self._share_to_certify)
         people = with_known_groups(problem, people)
         check_audited(problem, people)
         by = copied_by(problem) if by is None else by
@@ -353,7 +374,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             solve=solve,
             known=known,
             confidence=confidence,
-            certify=self.certify,
+            certify=self._share_to_certify,
             training=training,
             clock=TimeLimit(training.max_time),
             seed=seed,
@@ -550,19 +571,19 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Of every cell the same share is set aside, so that no group is without its part. The levels at
         which ratios are compared with others are found on the rows to train on.
         """
-        if self.certify is None:
+        if self._share_to_certify is None:
             return compile(self._leveled(problem, people), **people), None
         plain = problem.at_levels(dict.fromkeys(problem.leveled))
         try:
             whole = compile(plain, **people)
             fitting, aside = parted(
-                whole, self.certify, seed, together=together(whole, groups, told=False)
+                whole, self._share_to_certify, seed, together=together(whole, groups, told=False)
             )
             if problem.leveled:
                 problem = self._leveled(problem, fitting.populations)
                 fitting, aside = (compile(problem, **part.populations) for part in (fitting, aside))
         except ValueError as error:
-            raise ValueError(f"certify={self.certify}: {error}") from None
+            raise ValueError(f"certify={self._share_to_certify}: {error}") from None
         return fitting, aside
 
     def _leveled(self, problem: Problem, people: dict[str, Population]) -> Problem:
@@ -598,8 +619,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         as_features(self.features)
         if self.confidence is not None:
             check_number("confidence, a probability such as 0.9,", self.confidence, above=0, below=1)
-        if self.certify is not None:
-            check_number("certify, a share of the rows such as 0.3,", self.certify, above=0, below=1)
+        if self._share_to_certify is not None:
+            check_number(
+                "certify, a share of the rows such as 0.3,", self._share_to_certify, above=0, below=1
+            )
         training = Training() if self.training is None else self.training
         if not isinstance(training, Training):
             raise TypeError(f"training takes rb.Training(...), got {training!r}")
@@ -612,7 +635,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if self.method == "plug-in":
             return [as_plug_in(self.model)]
         plays = self.player != "auto" or training.warm_start or self.method == "game"
-        if learner.cross_fits or plays or (self.confidence is None and self.certify is None):
+        if learner.cross_fits or plays or (self.confidence is None and self._share_to_certify is None):
             return [learner]
         plugged = plug_in_for(self.model)
         return [learner] if plugged is None else [plugged, learner]
@@ -760,6 +783,56 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         rows = self._rows(X)
         return self.solution_.audit(rows, y, columns, sample_weight, clusters=clusters, **others)
+
+    @MethodAndParameter
+    def certify(
+        self,
+        X: Any,
+        y: Any = None,
+        columns: Any = None,
+        sample_weight: Any = None,
+        *,
+        confidence: float = 0.95,
+        in_expectation: bool = False,
+        **others: Any,
+    ) -> Certificate:
+        """Whether the promises hold on new rows, shown on rows it has not seen, as by `rb.certify`.
+
+        The parameter of the same name sets rows aside for a certificate in `fit`.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or Population
+            Rows that it was neither trained nor chosen on.
+        y : array of shape (n,), default=None
+            The labels; only a population has its own.
+        columns : DataFrame or mapping, default=None
+            Columns that constraints use, as in `fit`.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts; by default each counts once.
+        confidence : float, default=0.95
+            A certificate that should not hold does so with a probability of at most one minus this.
+        in_expectation : bool, default=False
+            Whether to certify a mixture's expectation over its members. By default the decisions that it
+            makes are certified, since those are what people get.
+        **others : table, tuple or Population
+            Further populations by name, as in `fit`.
+
+        Returns
+        -------
+        Certificate
+            What holds, by which test, and how many rows it would take.
+        """
+        rows = self._rows(X)
+        return self.solution_.certify(
+            rows,
+            y,
+            columns,
+            sample_weight,
+            confidence=confidence,
+            in_expectation=in_expectation,
+            **others,
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write the fitted model to a file or folder that `rb.load` reads.

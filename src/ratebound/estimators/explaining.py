@@ -27,7 +27,7 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population, check_single
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import Asked, as_problem
 from ratebound.problem.sharing import check_in_memory
 from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.general import refuse_general
@@ -44,7 +44,7 @@ CERTAIN = 1e6  # a score beyond any threshold
 
 
 def explain(
-    problem: Problem,
+    problem: Asked,
     population: Population,
     *,
     known: str | Sequence[str] = (),
@@ -63,8 +63,8 @@ def explain(
 
     Parameters
     ----------
-    problem : Problem
-        The objective and the promises.
+    problem : Problem, constraint, str or list of them
+        The objective and the promises, or promises alone.
     population : Population
         The rows; features and labels may be missing.
     known : str or list of str, default=()
@@ -88,14 +88,13 @@ def explain(
     >>> import ratebound as rb
     >>> people = rb.Population(None, [1, 1, 1, 0])
     >>> promises = [rb.positive_rate() <= 0.25, rb.recall() >= 0.9]
-    >>> found = rb.explain(rb.Problem(rb.error_rate(), promises), people)
+    >>> found = rb.explain(promises, people)
     >>> found.possible, found.conflict
     (False, (positive_rate() <= 0.25, recall() >= 0.9))
     >>> [(str(constraint), amount) for constraint, amount in found.relax]
     [('positive_rate() <= 0.25', 0.2429), ('recall() >= 0.9', 0.2429)]
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"explain takes a rb.Problem first, got {type(problem).__name__}")
+    problem = as_problem("explain", problem)
     if not problem.subject_to:
         raise ValueError("the problem promises nothing, so there is nothing to explain")
     remedy = "Leave it out of the problem given here."

@@ -181,23 +181,6 @@ def asked_for(objective: Any, constraints: Any) -> Problem:
     return problem
 
 
-def promised(promises: Any, maximize: Any, minimize: Any) -> Problem:
-    """The problem with these promises; errors are to be few if nothing else is said.
-
-    >>> print(promised("recall() >= 0.9", None, None))
-    minimize error_rate()
-    subject to
-      recall() >= 0.9
-    """
-    if isinstance(promises, Problem):
-        if maximize is not None or minimize is not None:
-            raise TypeError("a problem has its own objective: leave maximize= and minimize= out")
-        return promises
-    if maximize is None and minimize is None:
-        minimize = "error_rate()"
-    return Problem(minimize, promises, maximize=maximize)
-
-
 def check_targets(y: Array) -> None:
     """Raise where labels are no classes, in scikit-learn's words and with a remedy."""
     from sklearn.utils.multiclass import check_classification_targets  # deciding needs none of it

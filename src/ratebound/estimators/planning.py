@@ -26,7 +26,7 @@ from ratebound.estimators.margins import decided_alike
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile, parted
 from ratebound.problem.population import Population
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import Asked, Problem, as_problem
 from ratebound.problem.sharing import check_in_memory
 from ratebound.rates.beyond_sums import Sense
 from ratebound.rates.expressions import FIRST
@@ -173,7 +173,7 @@ class Plan(Documented):
 
 
 def plan(
-    problem: Problem,
+    problem: Asked,
     population: Population,
     *,
     known: str | Sequence[str] = (),
@@ -195,8 +195,8 @@ def plan(
 
     Parameters
     ----------
-    problem : Problem
-        The objective and the promises.
+    problem : Problem, constraint, str or list of them
+        The objective and the promises, or promises alone.
     population : Population
         Rows with features and labels, in memory.
     known : str or list of str, default=()
@@ -243,11 +243,9 @@ def plan(
     >>> found.options["thresholds"].kept
     '1 of 2'
     """
-    if not isinstance(problem, Problem) or not isinstance(population, Population):
-        raise TypeError(
-            "plan takes a rb.Problem and a rb.Population, got "
-            f"{type(problem).__name__} and {type(population).__name__}"
-        )
+    problem = as_problem("plan", problem)
+    if not isinstance(population, Population):
+        raise TypeError(f"plan takes a rb.Population second, got {type(population).__name__}")
     if not problem.subject_to:
         raise ValueError("the problem promises nothing, so there is nothing to plan")
     remedy = "Leave it out of the problem given here, or train for it with rb.play and rb.Torch."

@@ -17,9 +17,9 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from ratebound.auditing.auditing import CONFIDENCE, audit
 from ratebound.auditing.report import Audit, Promise
 from ratebound.base.checks import check_number
-from ratebound.estimators.given import in_order, labelled, promised, trained_labels
+from ratebound.estimators.given import in_order, labelled, trained_labels
 from ratebound.problem.frames import check_order
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import Problem, promised
 from ratebound.rates.reach import span
 
 ASKED = {"columns": True, "sample_weight": None}  # of searches, unless something else is said

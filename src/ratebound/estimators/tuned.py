@@ -29,6 +29,7 @@ from sklearn.utils.validation import (
 
 from ratebound.auditing.report import Audit
 from ratebound.base.checks import check_number, check_word
+from ratebound.base.parameters import MethodAndParameter
 from ratebound.base.types import Array
 from ratebound.estimators.classifier import CERTIFIED
 from ratebound.estimators.finishing import cheapest_certified
@@ -40,7 +41,6 @@ from ratebound.estimators.given import (
     classes_of,
     in_order,
     labelled,
-    promised,
     trained_labels,
 )
 from ratebound.estimators.one_threshold import EveryThreshold, every_threshold
@@ -49,7 +49,7 @@ from ratebound.problem.compiling import compile, held_out
 from ratebound.problem.frames import as_array, check_order, columns_by_name, frame_columns, unmasked
 from ratebound.problem.labels import label_values
 from ratebound.problem.population import Population
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import Problem, promised
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
@@ -198,7 +198,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.maximize = maximize
         self.minimize = minimize
         self.confidence = confidence
-        self.certify = certify
+        self.certify = certify  # which the method of this name lets through, see MethodAndParameter
         self.response_method = response_method
         self.thresholds = thresholds
         self.cv = cv
@@ -214,6 +214,26 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.classifier_tags.multi_class = False
         tags.input_tags = inside.input_tags
         return tags
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, `certify` too, whose attribute is the method.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to list those of its parts too, as in ``estimator__C``.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
+        return super().get_params(deep) | {"certify": self._share_to_certify}
+
+    @property
+    def _share_to_certify(self) -> float | None:
+        share: float | None = vars(self)["certify"]
+        return share
 
     def get_metadata_routing(self) -> Any:
         """What `fit` is given, and to whom it goes: the classifier, the splitter, and itself.
@@ -294,8 +314,10 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         problem = promised(self.promises, self.maximize, self.minimize)
         if self.confidence is not None:
             check_number("confidence, a probability such as 0.9,", self.confidence, above=0, below=1)
-        if self.certify is not None:
-            check_number("certify, a share of the rows such as 0.3,", self.certify, above=0, below=1)
+        if self._share_to_certify is not None:
+            check_number(
+                "certify, a share of the rows such as 0.3,", self._share_to_certify, above=0, below=1
+            )
         check_word("response_method", self.response_method, RESPONSES)
         _response(self.estimator, self.response_method)
         for rate in problem.rates:
@@ -376,19 +398,19 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> tuple[Array, Array]:
         """The rows to fit and tune on, and those for the certificate: of every cell the same share."""
         every = np.arange(len(people))
-        if self.certify is None:
+        if self._share_to_certify is None:
             return every, every[:0]
         cells = compile(problem.at_levels(dict.fromkeys(problem.leveled)), people).cells
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if together is None:
-            aside = held_out(cells, self.certify, seed)
+            aside = held_out(cells, self._share_to_certify, seed)
         else:
             first = np.unique(together, return_index=True)[1]
-            aside = held_out(cells[first], self.certify, seed)[together]
+            aside = held_out(cells[first], self._share_to_certify, seed)[together]
         if aside.all() or not aside.any():
             raise ValueError(
-                f"certify={self.certify} of {len(aside)} rows leaves none on one side: choose another "
-                "share"
+                f"certify={self._share_to_certify} of {len(aside)} rows leaves none on one side: choose "
+                "another share"
             )
         return every[~aside], every[aside]
 
@@ -487,12 +509,12 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         fine: str,
     ) -> tuple[int, Status]:
         """The best threshold that passes on the rows set aside; the one that there is if none does."""
-        assert self.certify is not None
+        assert self._share_to_certify is not None
         confidence = self.confidence or CERTIFIED
         rows = copy.copy(people)
         rows.X = scores[:, None]
         aside = compile(every.compiled.problem, rows)
-        places = every.safest_first(confidence, self.certify)
+        places = every.safest_first(confidence, self._share_to_certify)
         candidates = [Cut(float(every.at[each]), aside.classes) for each in [*places, place]]
         passed, certificate = cheapest_certified(candidates[:-1], candidates[-1], aside, confidence)
         words = f"one model ({type(self.estimator).__name__} from a score of {{:.4g}} on)"
@@ -637,12 +659,53 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         from ratebound.auditing.auditing import audit  # deciding needs none of it
 
+        people = self._labelled(X, y, columns, sample_weight)
+        return audit(self.problem_.asked, self, people, clusters=clusters)
+
+    @MethodAndParameter
+    def certify(
+        self,
+        X: Any,
+        y: Any,
+        columns: Any = None,
+        sample_weight: Any = None,
+        *,
+        confidence: float = 0.95,
+    ) -> Certificate:
+        """Whether the promises hold on new rows, shown on rows it has not seen, as by `rb.certify`.
+
+        The parameter of the same name sets rows aside for a certificate in `fit`.
+
+        Parameters
+        ----------
+        X : DataFrame, array, sparse matrix or list
+            Rows that neither the classifier nor the threshold was fitted on.
+        y : array of shape (n,)
+            The labels.
+        columns : DataFrame or mapping, default=None
+            Columns that promises use, as in `fit`.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts; by default each counts once.
+        confidence : float, default=0.95
+            A certificate that should not hold does so with a probability of at most one minus this.
+
+        Returns
+        -------
+        Certificate
+            What holds, by which test, and how many rows it would take.
+        """
+        from ratebound.certifying.certify import certify
+
+        people = self._labelled(X, y, columns, sample_weight)
+        return certify(self.problem_, self, people, confidence=confidence)
+
+    def _labelled(self, X: Any, y: Any, columns: Any, sample_weight: Any) -> Population:
+        """Rows to judge the fitted classifier on."""
         check_is_fitted(self, "best_threshold_")
         check_order(X, {"y": y, "sample_weight": sample_weight})
         classes = in_order(self.classes_, self._yes)
         rows = X if hasattr(X, "shape") else np.asarray(X)
-        people = labelled(rows, trained_labels(y, classes), columns, sample_weight, classes)
-        return audit(self.problem_.asked, self, people, clusters=clusters)
+        return labelled(rows, trained_labels(y, classes), columns, sample_weight, classes)
 
 
 @dataclass(frozen=True, eq=False)

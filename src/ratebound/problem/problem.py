@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from ratebound.base.checks import as_number
 from ratebound.rates import guesses
@@ -36,6 +36,7 @@ from ratebound.rates.subsets import Name, columns_in, only_decided
 from ratebound.rates.text import parse, parse_objective, read_rate
 
 Promises = Iterable["Promise | Range | str | Promises"]
+Asked: TypeAlias = "Problem | Promise | Range | str | Promises"  # promises alone: for few errors
 GROUPS_NAMED = 10  # groups left out that a sentence names
 
 SENSES: dict[str, Sense] = {
@@ -444,6 +445,38 @@ def _objective(sense: Sense, given: Any) -> Metric:
     if not given.rates:
         raise TypeError(f"{sense} takes an expression of rates, got {given!r}")
     return given
+
+
+def promised(promises: Asked, maximize: Any = None, minimize: Any = None) -> Problem:
+    """The problem with these promises; errors are to be few if nothing else is said.
+
+    >>> print(promised("recall() >= 0.9"))
+    minimize error_rate()
+    subject to
+      recall() >= 0.9
+    """
+    if isinstance(promises, Problem):
+        if maximize is not None or minimize is not None:
+            raise TypeError("a problem has its own objective: leave maximize= and minimize= out")
+        return promises
+    if maximize is None and minimize is None:
+        minimize = "error_rate()"
+    return Problem(minimize, [promises], maximize=maximize)
+
+
+def as_problem(asker: str, given: Asked) -> Problem:
+    """The problem that `asker` was given, or promises alone, as `RateConstrainedClassifier` takes them.
+
+    >>> as_problem("audit", 3)
+    Traceback (most recent call last):
+    TypeError: audit takes promises first, such as "recall() >= 0.9", or a rb.Problem, got int
+    """
+    if isinstance(given, str | Problem | Constraint | Goal | Range | Parity | list | tuple):
+        return promised(given)
+    raise TypeError(
+        f'{asker} takes promises first, such as "recall() >= 0.9", or a rb.Problem, '
+        f"got {type(given).__name__}"
+    )
 
 
 def _in_worst_case(promises: Promises, ways: Sequence[Guessed]) -> Iterable[Promise]:

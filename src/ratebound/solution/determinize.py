@@ -81,7 +81,7 @@ class Determined:
 
 
 def determinize(
-    mixture: Mixture, compiled: Compiled, method: Literal["best", "vote"] = "best"
+    mixture: Any, compiled: Compiled, method: Literal["best", "vote"] = "best"
 ) -> Determined:
     """One model that decides without chance in place of `mixture`, judged on the rows of `compiled`.
 
@@ -90,8 +90,8 @@ def determinize(
 
     Parameters
     ----------
-    mixture : Mixture
-        What a solution, `rb.thresholds` or a fitted estimator (its `solution_`) gives.
+    mixture : Mixture or RateConstrainedClassifier
+        What a solution or `rb.thresholds` gives, or a fitted estimator.
     compiled : Compiled
         The problem on the rows to judge by, as `rb.compile` gives it.
     method : {"best", "vote"}, default="best"
@@ -123,9 +123,12 @@ def determinize(
     >>> determined.model.predict([[1.0], [2.0]])
     array([False,  True])
     """
+    mixture = getattr(mixture, "solution_", mixture)
     if not isinstance(mixture, Mixture) or not isinstance(compiled, Compiled):
         given = f"{type(mixture).__name__} and {type(compiled).__name__}"
-        raise TypeError(f"determinize takes a rb.Mixture and what rb.compile gives, got {given}")
+        raise TypeError(
+            f"determinize takes a mixture or a fitted estimator and what rb.compile gives, got {given}"
+        )
     scale = compiled.scale[1:]
     if method == "best":
         objectives, violations, _ = compiled.measure(*_members(mixture, compiled))

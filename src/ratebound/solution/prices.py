@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ratebound.solution.solutions import values_on
 EXACT = 500  # programs for the price of a trace, more than a curve ever took
 
 
-def price(model: Any, constraint: Promise | Range | str, *, on: str = "train") -> Price:
+def price(model: Any, constraint: Any, *, on: str = "train") -> Price:
     """What a promise costs: the best objective as a function of its bound, all other promises kept.
 
     An estimator's candidates are its iterates and the plain model at any threshold, so its curve and
@@ -34,8 +35,8 @@ def price(model: Any, constraint: Promise | Range | str, *, on: str = "train") -
     model : Trace, RateConstrainedClassifier or Mixture
         A trace, a fitted estimator, or a model that an estimator has saved.
     constraint : Constraint, Range, Goal or str
-        One of its promises, in words or by its name. A goal or a range is several, whose bounds move
-        together.
+        One of its promises, in words or by its name, also as a list of one. A goal or a range is
+        several, whose bounds move together.
     on : str, default="train"
         For a trace, the rows that the program is about: "train", those that bounds are kept on, or a
         watched population. The same mixtures are then judged on all the others.
@@ -63,6 +64,8 @@ def price(model: Any, constraint: Promise | Range | str, *, on: str = "train") -
     >>> round(price.price, 6), round(price.at(0.4), 6)
     (1.0, 0.1)
     """
+    if isinstance(constraint, list | tuple):
+        constraint = _the_only(constraint)
     if isinstance(model, Trace):
         (promises, said), own = find(model.problem, constraint), values_on(model, on)
         on_others = {name: values_on(model, name) for name in ("train", *model.watched) if name != on}
@@ -90,6 +93,15 @@ def price(model: Any, constraint: Promise | Range | str, *, on: str = "train") -
         if kept.constraint == wanted:
             return kept
     raise ValueError(f"this model holds no price of {wanted}: give rb.price the trace it comes from")
+
+
+def _the_only(constraints: Sequence[Any]) -> Any:
+    if len(constraints) != 1:
+        raise ValueError(
+            f"a price is that of one promise, and {len(constraints)} were given: ask for each, "
+            "[rb.price(model, promise) for promise in promises]"
+        )
+    return constraints[0]
 
 
 def find(problem: Problem, constraint: Promise | Range | str) -> tuple[list[int], str]:

@@ -27,7 +27,7 @@ from ratebound.problem.compiling import compile
 from ratebound.problem.frames import as_array
 from ratebound.problem.guessing import of_copies
 from ratebound.problem.population import Population, check_single
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import Asked, as_problem
 from ratebound.problem.sharing import check_not_shared
 from ratebound.problem.summaries import feature_scale_of
 from ratebound.rates.expressions import FIRST, Area
@@ -54,7 +54,7 @@ SEARCHED = SearchWords("None of the offsets found", "any of the offsets found", 
 
 
 def thresholds(
-    problem: Problem,
+    problem: Asked,
     scores: Any,
     train: Population,
     *,
@@ -74,8 +74,8 @@ def thresholds(
 
     Parameters
     ----------
-    problem : Problem
-        The objective and the promises.
+    problem : Problem, constraint, str or list of them
+        The objective and the promises, or promises alone.
     scores : array, Trace, Mixture or mapping
         Any model's scores on the rows of `train`, (n,), or (B, n) of several models to choose among in
         every group; with D > 2 classes (D, n) or (B, D, n). Or a `Trace` or `Mixture`, for thresholds on
@@ -116,6 +116,7 @@ def thresholds(
     >>> policy.predict([0.5, 0.5], columns={"sex": ["F", "M"]})
     array([ True, False])
     """
+    problem = as_problem("thresholds", problem)
     check_single("thresholds", [train], "a ranker has no threshold")
     check_not_shared("thresholds", {FIRST: train, **others})
     remedy = "Train for it, with rb.play and rb.Torch."
