@@ -5,7 +5,8 @@ wrong with a probability from .1 to .5, and 3,000 of which are audited; the othe
 sex, tell whether the promise is kept. It is trained as if the guess were true ("naive"), by the
 probability of the true sex given the guess and label ("probabilities"), for the worst case that these
 probabilities allow, as the soft assignments of Wang et al. (2020) do ("soft assignment"), by the audited
-rows (`rb.guessed(..., audited=)`), and by the true sex, which nobody has.
+rows (`rb.guessed(..., audited=)`), for every grouping that guesses and audited rows leave possible
+("every grouping", `worst=0.9`), and by the true sex, which nobody has.
 
 `python benchmarks/guessed.py hmda --draws 10` draws 10,000 rows of HMDA whose race is known, hides it in
 one of seven at random, the share that is missing there, and reveals it afterwards; with `--by-outcome`
@@ -24,6 +25,14 @@ import ratebound as rb
 
 ROWS, AUDITED = 10_000, 3_000
 NOISES = (0.1, 0.2, 0.3, 0.4, 0.5)
+METHODS = (
+    "naive",
+    "probabilities",
+    "soft assignment",
+    "audited",
+    "every grouping",
+    "true sex",
+)
 PROMISE = 'recall(sex == "Female") >= 0.9 * recall(sex == "Male")'
 HMDA = Path(__file__).parents[2] / "shared" / "bench" / "hmda_train.parquet"
 HIDDEN = 22_548 / 160_338
@@ -116,10 +125,11 @@ def on_adult(draw: int, noise: float, methods: set[str]) -> dict[str, tuple[floa
     if "soft assignment" in methods:
         promises = soft_assignment(guess, label, true, audited)
         models["soft assignment"] = cheapest(promises, X[here], label, {"sex": guess}, draw)
-    if "audited" in methods:
-        way = rb.guessed("sex", audited="seen")
-        columns = {"sex": guess, "seen": seen}
-        models["audited"] = fitted(PROMISE, X[here], label, columns, draw, guessed=way)
+    for name, worst in (("audited", None), ("every grouping", 0.9)):
+        if name in methods:
+            way = rb.guessed("sex", audited="seen", worst=worst)
+            columns = {"sex": guess, "seen": seen}
+            models[name] = fitted(PROMISE, X[here], label, columns, draw, guessed=way)
     if "true sex" in methods:
         models["true sex"] = fitted(PROMISE, X[here], label, {"sex": true}, draw)
     found = {}
@@ -184,9 +194,7 @@ def main() -> None:
             cost, here, new, ratio = np.mean([each[name] for each in draws], axis=0)
             print(f"| {name} | {cost:.4f} | {here:.0%} | {new:.0%} | {ratio:.3f} |")
     else:
-        methods = set(
-            given.methods or ("naive", "probabilities", "soft assignment", "audited", "true sex")
-        )
+        methods = set(given.methods or METHODS)
         print("| noise | method | error | kept | ratio of recalls |\n|---|---|---|---|---|", flush=True)
         for noise in given.noises:
             draws = [on_adult(draw, noise, methods) for draw in range(given.draws)]

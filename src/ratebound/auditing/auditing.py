@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.auditing._consistent import least_room, told_by_guesses
 from ratebound.auditing._general import measured_general
 from ratebound.auditing._groups import confusions, groups, spoken_of
 from ratebound.auditing._intervals import Interval, Weighed, area, clopper_pearson
@@ -23,6 +22,7 @@ from ratebound.auditing._measured import (
     sum_interval,
     verdict_of,
 )
+from ratebound.auditing.consistent import least_room, told_by_guesses
 from ratebound.auditing.influence import effect_of_clusters
 from ratebound.auditing.judged import among_trained, as_counted, called, is_mixture, judged
 from ratebound.auditing.provenance import card_of, provenance

@@ -28,6 +28,7 @@ from ratebound.estimators.choices import (
     as_solution,
     plug_in_for,
 )
+from ratebound.estimators.every_grouping import asked_of_every_grouping, check_groupings
 from ratebound.estimators.finishing import (
     as_it_says,
     cheapest_certified,
@@ -61,7 +62,7 @@ from ratebound.game.learner import Learner
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile, parted
 from ratebound.problem.frames import columns_by_name, unmasked
-from ratebound.problem.guessing import copied_by, with_known_groups
+from ratebound.problem.guessing import copied_by, guess_of, with_known_groups
 from ratebound.problem.labels import class_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
@@ -523,6 +524,14 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """The best solution by these learners; the next is asked where one breaks promises."""
         tried: list[tuple[Search, SearchResult, Encoding]] = []
         said = ""
+        if ways := asked_of_every_grouping(asked.compiled.problem):
+            check_groupings(asked.compiled.problem, asked.compiled)
+            learners = [learner for learner in learners if learner.cross_fits]
+            if not learners:
+                raise ValueError(
+                    f"{ways[0]}: rules for every grouping are found by the plug-in, and this model is "
+                    "trained by the game: use method='plug-in', or leave out worst="
+                )
         for learner in learners:
             if learner.cross_fits:
                 why = cannot(asked.compiled, asked, learner)
@@ -553,7 +562,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         fitting, known = asked.compiled, asked.known
         features = unseen(self.features, expert_columns(fitting.problem), fitting.first.X)
         encoding = encoding_for(fitting.first, seen_by or learner, features)
-        spoken_of = (*fitting.problem.columns, *(known or ()))
+        guesses = (guess_of(each) for each in fitting.problem.guessed)
+        held = (name for name in guesses if name in fitting.first.column_names)
+        spoken_of = (*fitting.problem.columns, *(known or ()), *held)
         compiled = fitting.seen_as(encoded(fitting.populations, encoding, spoken_of))
         if known is not None and compiled.all_in_memory:
             known_groups(known, compiled)  # so that errors are raised before training

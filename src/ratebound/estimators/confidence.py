@@ -95,13 +95,13 @@ class Curve:
         if not self.walked:
             return
         none = np.zeros(self.rules.promises)
-        first = self._add(none)
+        first = self.add(none)
         if not self.rules.promises:
             return
         for share in SHARES[1:]:
             if self._out_of_time():
                 break
-            point = self._add(share * first.errors)
+            point = self.add(share * first.errors)
             if worst_violation(point.rule.violations + point.margins, self._scale) > TOLERANCE:
                 break  # more cannot be kept at all
             if point.room.min() > SHARES[-1]:
@@ -115,7 +115,8 @@ class Curve:
         self.cut_short = self.clock.left == 0
         return self.cut_short
 
-    def _add(self, margins: Array) -> Point:
+    def add(self, margins: Array) -> Point:
+        """The cheapest rule that keeps these margins (m,), as one more point."""
         rule = self.rules.best(margins)
         point = Point(rule, margins, self.rules.errors(rule))
         self.points.append(point)
@@ -165,7 +166,7 @@ class Curve:
             first = next((place for place, own in enumerate(sure) if own), 0)
             if first == 0 or self._out_of_time():
                 return
-            self._add((ordered[first - 1].margins + ordered[first].margins) / 2)
+            self.add((ordered[first - 1].margins + ordered[first].margins) / 2)
 
     def safest_first(self, confidence: float, share: float) -> list[Point]:
         """Points from the safest to the cheapest, for a certificate on this share of all rows.
@@ -179,7 +180,7 @@ class Curve:
         first = self.points[0]
         for wider in WIDER if self.rules.promises else ():
             if not self._out_of_time():
-                self._add(wider * needed * first.errors)
+                self.add(wider * needed * first.errors)
         alike = decided_alike(self.rules.compiled)
         fine = {
             point.rule.place: point

@@ -22,6 +22,7 @@ from ratebound.base.progress import TimeLimit
 from ratebound.base.types import Array
 from ratebound.estimators.belonging import shared
 from ratebound.estimators.confidence import Curve, Point
+from ratebound.estimators.every_grouping import Groupings, asked_of_every_grouping
 from ratebound.estimators.margins import about, gained, near
 from ratebound.estimators.proposals import OUT_OF_FOLD
 from ratebound.estimators.rules import RADIUS, Rule, Rules, rules_for, rules_of
@@ -153,6 +154,8 @@ def solved_rules(asked: Search, rules: Rules) -> SearchResult:
     safer: list[Point] = []
     if asked.certify is not None and asked.confidence is not None:
         safer = found.curve.safest_first(asked.confidence, asked.certify)
+    if found.groupings is not None:
+        safer = [each for each in safer if (found.groupings.rooms(each.rule) >= -TOLERANCE).all()]
     return SearchResult(
         found.solved(found.point),
         found.point.kept,
@@ -175,16 +178,19 @@ class ChosenRule:
     point: Point
     trace: Trace
     confidence: float | None  # asked for
+    groupings: Groupings | None  # for each of which promises are to hold, if that was asked for
 
     def solved(self, point: Point) -> Mixture:
         """A point of the curve as it is deployed."""
         own = self.of_rule(point.rule)
-        if self.confidence is None or not self.rules.promises:
-            return own
         status = own.status
-        reached = round(self.curve.confidence(point), 2)
-        words = f"{status.message.removesuffix('.')}. {self._words(point, reached, status)}"
-        return own.recorded(status=replace(status, confidence=reached, message=words))
+        if self.confidence is not None and self.rules.promises:
+            reached = round(self.curve.confidence(point), 2)
+            words = f"{status.message.removesuffix('.')}. {self._words(point, reached, status)}"
+            status = replace(status, confidence=reached, message=words)
+        if self.groupings is not None:
+            status = self.groupings.told(status, point.rule if len(own) == 1 else None)
+        return own.recorded(status=status)
 
     def of_rule(self, rule: Rule) -> Mixture:
         """A rule as it is deployed, with its values out of fold and on the training rows."""
@@ -242,18 +248,19 @@ class ChosenRule:
 
 def chosen_rule(rules: Rules, confidence: float | None, clock: TimeLimit) -> ChosenRule:
     """The rule that keeps the promises on new rows with this confidence; None for no margins."""
+    ways = asked_of_every_grouping(rules.compiled.problem)
+    groupings = Groupings(rules, ways) if ways and rules.promises else None
+    curve = Curve(rules, rules.seed, clock, walked=confidence is not None)
     if confidence is None:
-        none = np.zeros(rules.promises)
-        rule = rules.best(none)
-        curve = Curve(rules, rules.seed, clock, walked=False)
-        point = Point(rule, none, rules.errors(rule))
-        return ChosenRule(rules, curve, point, rules.trace([rule.place]), None)
-    curve = Curve(rules, rules.seed, clock)
-    plain, cheapest = rules.objectives([0, curve.points[0].rule.place])
-    point = curve.chosen(confidence, gained(rules.by_goal or rules.compiled, plain, cheapest))
+        point = curve.add(np.zeros(rules.promises))
+    else:
+        plain, cheapest = rules.objectives([0, curve.points[0].rule.place])
+        point = curve.chosen(confidence, gained(rules.by_goal or rules.compiled, plain, cheapest))
+    if groupings is not None:
+        point = groupings.kept_by(curve, point)
     ended = "time" if curve.cut_short else "gap"
     found = rules.trace((each.rule.place for each in curve.points), ended)
-    return ChosenRule(rules, curve, point, found, confidence)
+    return ChosenRule(rules, curve, point, found, confidence, groupings)
 
 
 def pool_at(trace: Trace, margins: Array) -> Pool:

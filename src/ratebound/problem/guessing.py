@@ -142,7 +142,9 @@ def _audited(population: Population, each: Guessed) -> Population:
     known = population.only(np.arange(len(population)))
     known.columns = dict(population.columns)
     if guess_of(each) not in known.columns and each.column in population.column_names:
-        known.columns[guess_of(each)] = population.column(each.column)
+        unseen = population.values(each.column).missing[seen.missing]
+        if not len(unseen) or not unseen.all():  # else no row has a guess that was not audited
+            known.columns[guess_of(each)] = population.column(each.column)
     known.columns[each.column] = population.column(each.audited)
     return known
 

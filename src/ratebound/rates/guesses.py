@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from ratebound.base.checks import check_number
 from ratebound.rates.expressions import Constraint, Expression, Rate, Ratio
 from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.kinds import metric_of
@@ -81,6 +82,9 @@ class Guessed(Said):
         For each value of the column, the column with its probability.
     audited : str or int, default=None
         The column with the true value of audited rows.
+    worst : float, default=None
+        The confidence with which promises are to hold for every grouping that guesses and audited rows
+        leave possible. None if they are counted on audited rows alone.
 
     Examples
     --------
@@ -93,6 +97,7 @@ class Guessed(Said):
     level: Level
     probabilities: tuple[tuple[Value, Name], ...] = ()
     audited: Name | None = None
+    worst: float | None = None
 
     @property
     def columns(self) -> tuple[Name, ...]:
@@ -116,6 +121,12 @@ class Guessed(Said):
                 "be right: each row counts in each group by its probability there. Nothing here shows "
                 "that they are."
             )
+        if self.worst is not None:
+            return (
+                f"Promises about {name} are asked for every grouping that the guesses in {name} and the "
+                f"true values in {self.audited} leave possible, with a confidence of "
+                f"{100 * self.worst:.10g}%; audited rows are assumed to be a random sample of all."
+            )
         if self.level == "audited":
             return (
                 f"Promises about {name} are kept on the rows whose true value {self.audited} holds, "
@@ -132,7 +143,8 @@ class Guessed(Said):
         if self.level == "anything":
             return f'guessed({name}, missing="anything")'
         if self.level == "audited":
-            return f"guessed({name}, audited={value_text(self.audited or '')})"
+            worst = "" if self.worst is None else f", worst={self.worst:.10g}"
+            return f"guessed({name}, audited={value_text(self.audited or '')}{worst})"
         pairs = ", ".join(f"{value_text(v)}: {value_text(c)}" for v, c in self.probabilities)
         return f"guessed({name}, probabilities={{{pairs}}})"
 
@@ -143,6 +155,7 @@ def guessed(
     probabilities: Mapping[Any, Name] | Sequence[Name] | None = None,
     values: Iterable[Any] | None = None,
     audited: Name | None = None,
+    worst: float | None = None,
     missing: Literal["anything"] | None = None,
 ) -> Guessed:
     """How a group is known that is guessed, or missing in some rows; promises name it as ever.
@@ -166,6 +179,10 @@ def guessed(
     audited : str or int, default=None
         The column with the true value of an audited sample, missing in all other rows. Audited rows have
         to be drawn at random. Shares of a group are counted on them; all rows count for everything else.
+    worst : float, default=None
+        Beside `audited`, if the column itself holds guesses: promises are to hold for every grouping
+        that guesses and audited rows leave possible with this confidence, such as 0.9. By default they
+        are counted on audited rows, and an audit reports the worst case.
     missing : {"anything"}, default=None
         Nothing is assumed about rows without a value: a promise has to hold whatever they are.
 
@@ -211,6 +228,13 @@ false_negatives(race == "black" or missing(race))) >= 0.8
             "audited='column', if the true values of a random sample are known; or "
             "missing='anything', if nothing is to be assumed"
         )
+    if worst is not None:
+        if audited is None:
+            raise TypeError(
+                f"guessed({name!r}): worst= is about what audited rows leave possible: say "
+                "audited='column' too"
+            )
+        check_number(f"guessed({name!r}): worst, a confidence such as 0.9,", worst, above=0, below=1)
     if values is not None and (probabilities is None or isinstance(probabilities, Mapping)):
         raise TypeError(
             f"guessed({name!r}): values= are those of a list of columns, probabilities=[...]"
@@ -227,7 +251,7 @@ false_negatives(race == "black" or missing(race))) >= 0.8
                 f"alone. If {name!r} itself is missing in the others, promises about it are counted on "
                 "the rows that have one already; missing='anything' asks for more"
             )
-        return Guessed(name, "audited", audited=seen)
+        return Guessed(name, "audited", audited=seen, worst=worst)
     assert probabilities is not None
     return Guessed(name, "calibrated", _probabilities(name, probabilities, values))
 
@@ -474,14 +498,15 @@ def is_excused(subset: Subset) -> set[Subset]:
 def to_plain(each: Guessed) -> dict[str, Any]:
     """What is said of a column, as JSON has it."""
     pairs = [list(pair) for pair in each.probabilities]
-    return {"column": each.column, "level": each.level, "probabilities": pairs, "audited": each.audited}
+    plain = {"column": each.column, "level": each.level, "probabilities": pairs, "audited": each.audited}
+    return plain if each.worst is None else {**plain, "worst": each.worst}
 
 
 def from_plain(data: dict[str, Any]) -> Guessed:
     """What `to_plain` wrote, checked."""
     options: dict[str, Any] = {
         "calibrated": {"probabilities": dict(data["probabilities"])},
-        "audited": {"audited": data["audited"]},
+        "audited": {"audited": data["audited"], "worst": data.get("worst")},
         "anything": {"missing": "anything"},
     }
     if data["level"] not in options:

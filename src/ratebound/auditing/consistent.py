@@ -1,9 +1,10 @@
 """The least room of a promise over all groupings that guesses and audited rows leave possible.
 
 Rows with the same guess that a promise counts alike are a *stratum*. Its audited rows tell how many of
-each true group there are among the others, within an interval. The interval is Clopper and Pearson's; an
-equal share of what may go wrong falls to each stratum and group, so all hold at once. Any grouping
-within the intervals is possible. With m the rows of a stratum in a group, a rate is
+each true group there are among the others, within an interval. The interval is exact: audited rows are
+drawn from the stratum without replacement. An equal share of what may go wrong falls to each stratum and
+group, so all hold at once. Any grouping within the intervals is possible. With m the rows of a stratum in
+a group, a rate is
 
     Σ m(stratum, group) counted(stratum, group) / Σ m(stratum, group) over(stratum, group)
 
@@ -15,12 +16,12 @@ errs on the safe side.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ratebound.auditing._intervals import clopper_pearson
 from ratebound.auditing.tally import Lines, Tally, at_of, total
 from ratebound.base.types import Array
 from ratebound.problem.guessing import guess_of
@@ -35,10 +36,13 @@ from ratebound.rates.subsets import Compare, In, Missing, Name, Subset, Value, c
 STEPS = 100  # of Dinkelbach's, of which it takes a few
 
 
-def least_room(promise: object, each: Guessed, tally: Tally, confidence: float) -> float | None:
+def least_room(
+    promise: object, each: Guessed, tally: Tally, confidence: float, times: float = 1.0
+) -> float | None:
     """The least room of a promise over all groupings that are possible; None if it is not known.
 
-    It holds for the rows audited, with this confidence.
+    It holds for the rows audited, with this confidence. With `times`, so many times as many rows are
+    audited, among which every group has the share that it has among those that were.
     """
     if not isinstance(promise, Constraint) or not isinstance(promise.left, Expression):
         return None
@@ -57,7 +61,7 @@ def least_room(promise: object, each: Guessed, tally: Tally, confidence: float) 
         return None
     values = _values(lines, each.column)
     sides = [_sides(lines, rate, each.column, values, tally.classes) for rate, _ in named]
-    strata = _strata(lines, guess, each.column, values, sides, confidence)
+    strata = _strata(lines, guess, each.column, values, sides, confidence, times)
     known = Expression(tuple(term for term in room.terms if term not in named), room.constant)
     least = total(tally, known)
     for place, (_, c) in enumerate(named):
@@ -76,16 +80,39 @@ def least_room(promise: object, each: Guessed, tally: Tally, confidence: float) 
     return least
 
 
+def audits_needed(promise: object, each: Guessed, tally: Tally, confidence: float) -> int | None:
+    """How many rows have to be audited in all for a promise to be kept in the worst case.
+
+    Every group is taken to have the share among them that it has among those that were audited. None if
+    it would be broken were all rows audited.
+    """
+    lines = next(own for own in tally.lines.values() if guess_of(each) in own.people.columns)
+    rows, audited = lines.size, int(lines.rows[~lines.people.values(each.column).missing].sum())
+
+    def kept(times: float) -> bool:
+        room = least_room(promise, each, tally, confidence, times)
+        return room is not None and room >= 0
+
+    few, many = 1.0, rows / audited
+    if not kept(many):
+        return None
+    while (many - few) * audited > max(1.0, 0.02 * many * audited):
+        middle = (few + many) / 2
+        few, many = (few, middle) if kept(middle) else (middle, many)
+    return math.ceil(many * audited)
+
+
 def told_by_guesses(problem: Problem, people: Mapping[str, Population]) -> list[Rate]:
-    """Rates that tell rows apart by their guess, where the true group of some is known."""
+    """Rates that tell rows apart by their guess and their true group, if that of some is known."""
     rates = []
     for each in problem.guessed:
         guess = guess_of(each)
         for name, rows in people.items():
             if guess in rows.columns:
                 on = None if name == FIRST else name
-                groups = [Compare(guess, "==", value) for value in _held(rows.values(guess))]
-                rates += [Rate("predicted_positives", group, on) for group in groups]
+                columns = (guess, each.column)  # a promise may name some of the groups alone
+                told = [Compare(c, "==", value) for c in columns for value in _held(rows.values(c))]
+                rates += [Rate("predicted_positives", group, on) for group in told]
     return rates
 
 
@@ -108,6 +135,7 @@ def _strata(
     values: Sequence[Value],
     sides: Sequence[tuple[Array, Array]],
     confidence: float,
+    times: float,
 ) -> Strata:
     counted = np.stack([each for each, _ in sides])  # (R, k, G)
     over = np.stack([each for _, each in sides])
@@ -123,14 +151,53 @@ def _strata(
     )
     unknown = np.bincount(place, lines.rows * true.missing, len(first))
     audited = fixed.sum(axis=1)
-    each = 1.0 - (1.0 - confidence) / fixed.size
-    ends = np.array(
-        [
-            [clopper_pearson(round(k), round(n), each) if n else (0.0, 1.0) for k in row]
-            for row, n in zip(fixed, audited, strict=True)
-        ]
+    more = np.minimum(times, 1.0 + unknown / np.maximum(audited, 1.0))  # of a stratum, all at most
+    fixed, audited, unknown = (
+        fixed * more[:, None],
+        audited * more,
+        np.maximum(unknown - audited * (more - 1.0), 0.0),
     )
-    return Strata(fixed, unknown, ends[..., 0], ends[..., 1], counted[:, first], over[:, first])
+    each = 1.0 - (1.0 - confidence) / fixed.size
+    low, high = shares_of_rest(fixed, unknown[:, None], each)
+    return Strata(fixed, unknown, low, high, counted[:, first], over[:, first])
+
+
+def shares_of_rest(audited: Array, rest: Array, confidence: float) -> tuple[Array, Array]:
+    """The least and the largest share (S, G) that each group may have among rows that were not audited.
+
+    `audited` (S, G) counts the rows of each group that were drawn of a stratum, without putting them
+    back, and `rest` (S, 1) those that were not. A share is possible if so few audited rows of the group,
+    and so many, are each likelier than half of what may go wrong.
+
+    >>> low, high = shares_of_rest(np.array([[10.0, 30.0]]), np.array([[40.0]]), 0.9)
+    >>> (40 * low).round(), (40 * high).round()  # of the 40 others, how many are of each group
+    (array([[ 4., 22.]]), array([[18., 36.]]))
+    """
+    from scipy.stats import hypergeom
+
+    drawn = np.round(audited)
+    others = np.round(rest) + np.zeros_like(drawn)
+    sample, tail = drawn.sum(axis=1, keepdims=True) + np.zeros_like(drawn), (1.0 - confidence) / 2
+
+    def so_many(more: Array) -> Array:  # are likely enough, if `more` of the others are of the group
+        return 1.0 - hypergeom.cdf(drawn - 1, sample + others, drawn + more, sample) > tail
+
+    def so_few(more: Array) -> Array:
+        return np.asarray(hypergeom.cdf(drawn, sample + others, drawn + more, sample) > tail)
+
+    least, most = np.zeros_like(drawn), others.copy()
+    ends = []
+    for possible in (so_many, lambda more: ~so_few(more + 1)):  # the first number at which it is so
+        below, above = least.copy(), most.copy()
+        while (below < above).any():
+            middle = np.floor((below + above) / 2)
+            yes = possible(middle)
+            below, above = (
+                np.where(yes, below, np.minimum(middle + 1, above)),
+                np.where(yes, middle, above),
+            )
+        ends.append(above / np.maximum(others, 1.0))
+    return ends[0], ends[1]
 
 
 def lowest(
