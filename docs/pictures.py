@@ -67,6 +67,9 @@ RIGHT = Square(
 LIVE = Square(
     ("live yes", "live no"), ("yes", "no"), (("still yes", "no longer"), ("newly yes", "still no"))
 )
+LIVE_LABELS = Square(  # of the live model alone
+    ("positive", "negative"), ("live yes", "live no"), (("live TP", "live FN"), ("live FP", "live TN"))
+)
 CONFUSED = Square(
     tuple(f"a {name}" for name in ANIMALS),
     tuple(f"“{name}”" for name in ANIMALS),
@@ -90,6 +93,8 @@ def square_of(rate: Rate) -> Square:
         return REFERRED
     if not kind.versus:
         return LABELS
+    if kind.event is not None and "v = {c}" in kind.event[0] and kind.labels:
+        return LIVE_LABELS
     return RIGHT if kind.labels else LIVE
 
 
@@ -129,6 +134,8 @@ def _cell(square: Square, label: Any, live: Any, decided: Any, classes: Classes)
         place = classes.index(label), classes.index(decided)
     elif square is REFERRED:
         place = int(not label), 2 if decided == classes[-1] else int(not decided)
+    elif square is LIVE_LABELS:
+        place = int(not label), int(not live)
     elif square is RIGHT:
         place = int(live != label), int(decided != label)
     else:

@@ -18,6 +18,7 @@ from .conftest import Decides, certified, mixture, people
 
 SCORE = "exact score test (Berger–Boos)"
 EXACT = "exact binomial test"
+PAIRED = "exact score test of paired rows (Berger–Boos)"
 JOINTLY = "Chernoff's bound, jointly"
 F1 = 2 * rb.true_positives() / (2 * rb.true_positives() + rb.false_positives() + rb.false_negatives())
 
@@ -99,7 +100,7 @@ ARRANGED = {
         rb.accuracy(g="a") - rb.accuracy_of(g="a", versus="live") >= rb.recall(g="b") - 1,
         "betting on both",
     ),
-    "three values": (rb.accuracy() >= rb.accuracy_of(versus="live") - 0.1, "betting"),
+    "three values": (rb.accuracy() >= rb.accuracy_of(versus="live") - 0.1, PAIRED),
     "thresholds": (rb.recall(at=0) - rb.recall(at=0.5) <= 0.1, EXACT),
 }
 

@@ -10,7 +10,7 @@ from scipy.stats import barnard_exact, binom
 
 from ratebound.certifying._bounds import Aim
 from ratebound.certifying._nested import Inside, Nested, _Nodes, _Samples
-from ratebound.certifying._pair import FAR_OUT, Line, Pair, Share, _window, one_sided, pair_p_value
+from ratebound.certifying._pair import FAR_OUT, Line, Pair, Share, one_sided, pair_p_value, window
 
 # Promises a p1 + b p2 + k >= 0: what they are, and where they are just kept, given p2.
 LINES = {
@@ -141,7 +141,7 @@ def test_large_samples_agree_with_the_normal_tail():
 @pytest.mark.parametrize("rows", [3, 50, 1000, 10**6])
 @pytest.mark.parametrize("rate", [0.0, 1e-7, 1e-4, 0.01, 0.3, 0.62, 0.999])
 def test_what_lies_far_out_is_added(rows, rate):
-    looked_at = _window(rows, rate, rate)
+    looked_at = window(rows, rate, rate)
     missed = binom.cdf(looked_at[0] - 1, rows, rate) + binom.sf(looked_at[-1], rows, rate)
     assert 2 * missed < FAR_OUT
 

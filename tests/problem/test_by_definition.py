@@ -51,6 +51,9 @@ DEFINITIONS = {
     "losses": (lambda f, y, h: f != y and h == y, None),
     "positive_rate_of": (lambda f, y, h: h, lambda y, h: True),
     "accuracy_of": (lambda f, y, h: h == y, lambda y, h: True),
+    "error_rate_of": (lambda f, y, h: h != y, lambda y, h: True),
+    "recall_of": (lambda f, y, h: h, lambda y, h: y),
+    "false_positive_rate_of": (lambda f, y, h: h, lambda y, h: not y),
 }
 # Quotients: what is counted above and below the line.
 RATIOS = {
@@ -79,6 +82,9 @@ VERSUS = {
     "losses",
     "positive_rate_of",
     "accuracy_of",
+    "error_rate_of",
+    "recall_of",
+    "false_positive_rate_of",
     "win_loss_ratio",
 }
 COUNTS = {kind for kind, (_, among) in DEFINITIONS.items() if among is None}

@@ -21,6 +21,8 @@ OF_ONE = {
     "true_negative_rate": (lambda f, y, h, c: f != c, lambda y, h, c: y != c),
     "prevalence": (lambda f, y, h, c: y == c, lambda y, h, c: True),
     "positive_rate_of": (lambda f, y, h, c: h == c, lambda y, h, c: True),
+    "recall_of": (lambda f, y, h, c: h == c, lambda y, h, c: y == c),
+    "false_positive_rate_of": (lambda f, y, h, c: h == c, lambda y, h, c: y != c),
 }
 OF_EVERY = {
     "accuracy": (lambda f, y, h: f == y, lambda y, h: True),
@@ -28,6 +30,7 @@ OF_EVERY = {
     "churn": (lambda f, y, h: f != h, lambda y, h: True),
     "loss_only_churn": (lambda f, y, h: f != y, lambda y, h: h == y),
     "accuracy_of": (lambda f, y, h: h == y, lambda y, h: True),
+    "error_rate_of": (lambda f, y, h: h != y, lambda y, h: True),
 }
 COUNTS = {
     "true_positives": lambda f, y, h, c: f == c and y == c,
@@ -36,7 +39,8 @@ COUNTS = {
     "false_negatives": lambda f, y, h, c: f != c and y == c,
     "predicted_positives": lambda f, y, h, c: f == c,
 }
-VERSUS = {"churn", "loss_only_churn", "accuracy_of", "positive_rate_of"}
+VERSUS = {"churn", "loss_only_churn", "accuracy_of", "error_rate_of", "positive_rate_of", "recall_of",
+          "false_positive_rate_of"}  # fmt: skip
 
 
 def made(seed, classes, rows=60):

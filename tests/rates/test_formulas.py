@@ -11,7 +11,8 @@ rng = np.random.default_rng(0)
 Y, DECIDED, EXISTING = (rng.random(300) < share for share in (0.4, 0.5, 0.3))
 ROWS = rb.Population(np.where(DECIDED, 1.0, -1.0)[:, None], Y, columns={"live": EXISTING})
 OPTIONS = {"confusion": {"label": 1, "predicted": 0}}
-AGAINST = ("churn", "loss_only_churn", "wins", "losses", "positive_rate_of", "accuracy_of")
+AGAINST = ("churn", "loss_only_churn", "wins", "losses", "positive_rate_of", "accuracy_of",
+           "error_rate_of", "recall_of", "false_positive_rate_of")  # fmt: skip
 OPTIONS |= {name: {"versus": "live"} for name in AGAINST}
 
 

@@ -23,7 +23,7 @@ true_negative_rate accuracy error_rate prevalence predicted_positives predicted_
 false_positives true_negatives false_negatives
 """
 RATIOS = "precision false_discovery_rate negative_predictive_value false_omission_rate jaccard"
-VERSUS = "churn loss_only_churn wins losses positive_rate_of accuracy_of"
+VERSUS = "churn loss_only_churn wins losses positive_rate_of accuracy_of error_rate_of recall_of"
 AWKWARD = r"""
 sex|hours per week|class|None|True|lambda|match|on|at|versus|column|naïve|ﬁeld|年齢|a.b|0x|__import__
 say "hi"|it's|'both' "quotes"|back\slash|\|trailing\\|{brace}|#|(|;|🙂

@@ -109,6 +109,11 @@ class Mean:
         return self.weights is None and self.decided and len(self.possible) == 2
 
     @cached_property
+    def ternary(self) -> bool:
+        """Whether rows count the same, each one decided, and add one of three values."""
+        return self.weights is None and self.decided and len(self.possible) == 3
+
+    @cached_property
     def successes(self) -> int:
         """Of a proportion: rows with the larger value."""
         return self.count(self.values > self.possible.mean())

@@ -19,6 +19,7 @@ as one likes.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -226,8 +227,8 @@ class Region:
 
     @classmethod
     def of(cls, line: Line, score: float, seen: tuple[int, int], ends: tuple[float, float]) -> Region:
-        k1 = _window(line.rows1, *ends)
-        k2 = _window(line.rows2, float(line.second(ends[1])), float(line.second(ends[0])))
+        k1 = window(line.rows1, *ends)
+        k2 = window(line.rows2, float(line.second(ends[1])), float(line.second(ends[0])))
         least = np.ceil(line.critical(score * (1 - ROUNDING), k2) - 1e-7 * max(1.0, line.rows1 * 1e-6))
         least = np.where(k2 >= seen[1], np.minimum(least, seen[0]), least)  # rounding apart
         least = np.minimum.accumulate(least)  # it grows with k1 and with k2
@@ -235,34 +236,50 @@ class Region:
 
     def probability(self, q1: Array, q2: Array) -> Array:
         """An upper bound, by rounding and by what is far out, of its probability at points (m,)."""
-        masses = _masses(self.k1, self.line.rows1, q1)
+        own = masses(self.k1, self.line.rows1, q1)
         above = np.zeros((len(q1), len(self.k1) + 1))
-        above[:, :-1] = np.cumsum(masses[:, ::-1], axis=1)[:, ::-1]
-        inside = _masses(self.k2, self.line.rows2, q2)
+        above[:, :-1] = np.cumsum(own[:, ::-1], axis=1)[:, ::-1]
+        inside = masses(self.k2, self.line.rows2, q2)
         return np.einsum("ij,ij->i", inside, above[:, self.least]) + FAR_OUT
 
     def largest(self, least: float, most: float) -> float:
         """An upper bound of the probability on the line, q1 between the two."""
-        ends = np.linspace(least, most, CELLS + 1)
-        low, high, settled = ends[:-1], ends[1:], 0.0
-        largest = float(self._by_chunks(ends, self.line.second(ends)).max())
-        while len(low):
-            bounds = self._by_chunks(high, self.line.second(low))
-            best = np.argsort(-bounds, kind="stable")[:CELLS]
-            middle = (low[best] + high[best]) / 2
-            largest = max(largest, float(self.probability(middle, self.line.second(middle)).max()))
-            near = max(CLOSE_ABSOLUTE, CLOSE_RELATIVE * largest)
-            again = (bounds > largest + near) & (high - low > ROUNDING)
-            settled = max(settled, float(bounds[~again].max(initial=0.0)))
-            # What a bound is too large by falls with the length of its piece.
-            parts = np.clip(np.ceil(1.1 * (bounds[again] - largest) / near), 2, CELLS).astype(np.int64)
-            low, high = _divided(low[again], high[again], parts)
-        return max(largest, settled)
+
+        def at(q1: Array) -> Array:
+            return self._by_chunks(q1, self.line.second(q1))
+
+        def between(low: Array, high: Array) -> Array:
+            return self._by_chunks(high, self.line.second(low))
+
+        return largest_on_line(at, between, least, most)
 
     def _by_chunks(self, q1: Array, q2: Array) -> Array:
         step = max(1, int(CHUNK // (len(self.k1) + len(self.k2))))
         parts = range(0, len(q1), step)
         return np.concatenate([self.probability(q1[i : i + step], q2[i : i + step]) for i in parts])
+
+
+def largest_on_line(
+    at: Callable[[Array], Array], between: Callable[[Array, Array], Array], least: float, most: float
+) -> float:
+    """An upper bound of a probability along a line, whose points are numbers from `least` to `most`.
+
+    `at` gives it at points, and `between` what it is at most between pairs of points.
+    """
+    ends = np.linspace(least, most, CELLS + 1)
+    low, high, settled = ends[:-1], ends[1:], 0.0
+    largest = float(at(ends).max())
+    while len(low):
+        bounds = between(low, high)
+        best = np.argsort(-bounds, kind="stable")[:CELLS]
+        largest = max(largest, float(at((low[best] + high[best]) / 2).max()))
+        near = max(CLOSE_ABSOLUTE, CLOSE_RELATIVE * largest)
+        again = (bounds > largest + near) & (high - low > ROUNDING)
+        settled = max(settled, float(bounds[~again].max(initial=0.0)))
+        # What a bound is too large by falls with the length of its piece.
+        parts = np.clip(np.ceil(1.1 * (bounds[again] - largest) / near), 2, CELLS).astype(np.int64)
+        low, high = _divided(low[again], high[again], parts)
+    return max(largest, settled)
 
 
 def _divided(low: Array, high: Array, parts: Array) -> tuple[Array, Array]:
@@ -272,7 +289,7 @@ def _divided(low: Array, high: Array, parts: Array) -> tuple[Array, Array]:
     return start + place * step, start + (place + 1) * step
 
 
-def _window(rows: int, low: float, high: float) -> Array:
+def window(rows: int, low: float, high: float) -> Array:
     """The numbers of successes that are likely for a proportion between the two."""
     ends = [
         rows * q + side * (FAR * math.sqrt(rows * q * (1 - q)) + FAR**2)
@@ -281,7 +298,7 @@ def _window(rows: int, low: float, high: float) -> Array:
     return np.arange(max(0, math.floor(ends[0])), min(rows, math.ceil(ends[1])) + 1)
 
 
-def _masses(k: Array, rows: int, q: Array) -> Array:
+def masses(k: Array, rows: int, q: Array) -> Array:
     """Binomial probabilities (m, len(k)) for proportions `q` (m,)."""
     from scipy.special import gammaln
 

@@ -2,7 +2,8 @@
 
 One mean is tested against a number. Rows that add nothing say nothing; where the others add one of two
 values, they are successes or failures, and the test is binomial: Clopper–Pearson, the sign test,
-precision. Any number of means, of rows that may overlap, have a box: each is at a bound of its own that
+precision. Rows that add one of three values, as wins and losses against an existing model beside a
+margin, have an exact score test. Any number of means, of rows that may overlap, have a box: each is at a bound of its own that
 is wrong with an equal share of δ, so all of them hold at once but for δ, and the p-value is the smallest
 δ whose box keeps the promise. Means of independent rows are tested together: evidence adds up, where a
 box asks each mean for its own. `Chernoff` bounds the probability of so large a sum over all means that
@@ -39,6 +40,7 @@ from ratebound.certifying._bounds import (
 from ratebound.certifying._means import ROUNDING, Mean, same_once
 from ratebound.certifying._nested import Nested, nested
 from ratebound.certifying._pair import Pair, Share, one_sided
+from ratebound.certifying._three import PAIRED, three_values_p_value
 
 EXACT = "exact binomial test"
 HEAVIEST = ", taking no row to weigh more than the heaviest here"
@@ -134,6 +136,13 @@ def tested_alone(mean: Mean, constant: float, aim: Aim) -> Finding:
         share, rows = (mean.mean - mean.low) / mean.reach, mean.rows
         sure = bentkus(aim.delta) * mean.reach * math.sqrt(below * (1 - below) / rows)
         return Finding(hoeffding_bentkus(share, rows, below), "Hoeffding–Bentkus bound", sure + luck)
+    if mean.ternary:
+        counts = [mean.count(np.abs(mean.values + constant - each) < ROUNDING) for each in possible]
+        bad, middling, good = counts
+        low, middle, high = possible.tolist()
+        p_value = three_values_p_value((low, middle, high), (bad, middling, good), aim.gamma)
+        sure = normal(aim.delta - aim.gamma) * math.sqrt(mean.variance)
+        return Finding(p_value, PAIRED, sure + luck)
     weights = mean.row_weights
     values = shuffled(weights * (mean.values + constant), mean.times, mean.order)
     words = "betting" + HEAVIEST * (mean.weights is not None)

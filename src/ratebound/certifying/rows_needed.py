@@ -227,7 +227,8 @@ def _times_alone(
     """How many times the rows here are needed, for one mean; infinite where none would do."""
     at, reach, rows = threshold(mean, constant), mean.reach, mean.rows
     if at is None or mean.weights is not None:
-        spread = (bets(aim.delta) + aim.luck) * reach * math.sqrt(rate * (1 - rate) / rows)
+        surprise = normal if mean.ternary else bets
+        spread = (surprise(aim.delta) + aim.luck) * reach * math.sqrt(rate * (1 - rate) / rows)
         return (spread / _room(asked, tally, rate)) ** 2
     if isinstance(asked.constraint.left, Ratio) and is_even(asked.constraint.left):
         better = room_of(_tighter(asked.constraint, asked.margin))

@@ -351,6 +351,40 @@ accuracy_of = linear(
         'accuracy() >= accuracy_of(versus="live")',
     ),
 )
+error_rate_of = linear(
+    "error_rate_of",
+    lambda s, c: (Atom(ANY, s & ~c.agreed, s),),
+    "Share of rows the *existing* model gets wrong, whatever the new one says.",
+    speaks="no class",
+    better="neither",
+    event=("v ≠ y", ""),
+    example=(
+        "The new version errs at most 5 in 1,000 times more often than the one in use.",
+        'error_rate() <= error_rate_of(versus="live") + 0.005',
+    ),
+)
+recall_of = linear(
+    "recall_of",
+    lambda s, c: (Atom(ANY, s & c.label & c.existing, s & c.label),),
+    "Share of positive rows the *existing* model says yes to, whatever the new one says.",
+    better="neither",
+    event=("v = {c}", "y = {c}"),
+    example=(
+        "The new version finds at most 1 in 100 fewer of the ill than the one in use.",
+        'recall() >= recall_of(versus="live") - 0.01',
+    ),
+)
+false_positive_rate_of = linear(
+    "false_positive_rate_of",
+    lambda s, c: (Atom(ANY, s & ~c.label & c.existing, s & ~c.label),),
+    "Share of negative rows the *existing* model says yes to, whatever the new one says.",
+    better="neither",
+    event=("v = {c}", "y ≠ {c}"),
+    example=(
+        "Hardly more of the healthy are called back than today.",
+        'false_positive_rate() <= false_positive_rate_of(versus="live") + 0.002',
+    ),
+)
 ranked_right = linear(
     "ranked_right",
     lambda s, c: (Atom(YES, s, s),),
