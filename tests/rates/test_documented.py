@@ -46,6 +46,7 @@ def test_what_letters_cannot_say_has_no_formula():
     lacking = {name for name, found in FORMULAS.items() if found is None}
     assert lacking == {
         "confusion", "cost", "churn", "loss_only_churn", "wins", "losses", "positive_rate_of",
-        "accuracy_of", "error_rate_of", "recall_of", "false_positive_rate_of", "ranked_right", "roc_auc", "referred", "referrals",
+        "accuracy_of", "error_rate_of", "recall_of", "false_positive_rate_of", "ranked_right",
+        "roc_auc", "referred", "referrals",
     }  # fmt: skip
     assert FORMULAS["win_loss_ratio"] == "wins() / losses()"

@@ -3,9 +3,11 @@
 One mean is tested against a number. Rows that add nothing say nothing; where the others add one of two
 values, they are successes or failures, and the test is binomial: Clopper–Pearson, the sign test,
 precision. Rows that add one of three values, as wins and losses against an existing model beside a
-margin, have an exact score test. Any number of means, of rows that may overlap, have a box: each is at a bound of its own that
-is wrong with an equal share of δ, so all of them hold at once but for δ, and the p-value is the smallest
-δ whose box keeps the promise. Means of independent rows are tested together: evidence adds up, where a
+margin, have an exact score test.
+
+Any number of means, of rows that may overlap, have a box: each is at a bound of its own that is wrong
+with an equal share of δ, so all of them hold at once but for δ, and the p-value is the smallest δ whose
+box keeps the promise. Means of independent rows are tested together: evidence adds up, where a
 box asks each mean for its own. `Chernoff` bounds the probability of so large a sum over all means that
 break the promise. `Bets` wins money from each mean that is above a number, and all of it together is
 evidence, whichever numbers that break the promise these are.

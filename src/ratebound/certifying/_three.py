@@ -1,15 +1,15 @@
 """One mean of rows that add one of three values, such as wins and losses against an existing model.
 
 "Not worse than the model in use by more than 0.005" is such a mean: a row that only the new model gets
-right adds 1, a row that only the other one gets right takes 1 away, and the rest add nothing. Its test is
-exact, as Tango's score test of paired proportions is with a tail that is enumerated.
+right adds 1, a row that only the other one gets right takes 1 away, and the rest add nothing. Its test
+is Tango's score test of paired proportions, with a tail that is enumerated and not taken for normal.
 
 Samples are ordered by the score: the mean over its deviation at the estimate that keeps the promise just
 so. The p-value is the largest probability of a sample at least as good where the promise is just kept,
 over the shares of bad rows that an exact interval leaves, plus what that interval may miss (Berger and
-Boos). A row that adds more in place of less never makes a sample worse, so the probability grows with the
-share of good rows and falls with that of bad ones. Between two points of the line it is at most what it is
-with the good ones of the one and the bad ones of the other.
+Boos). A row that adds more in place of less never makes a sample worse, so the probability grows with
+the share of good rows and falls with that of bad ones. Between two points of the line it is at most what
+it is with the good ones of the one and the bad ones of the other.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Boundary:
         return np.asarray(mean / np.sqrt(variance / self.rows))
 
     def critical(self, score: float, bad: Array) -> Array:
-        """The least number of good rows with that score, for each number of bad ones; or more than all."""
+        """The least good rows with that score, for each number of bad ones, or more than there are."""
         low, high = np.full(len(bad), -1), self.rows - bad + 1  # more than there can be
         for _ in range(int(self.rows).bit_length() + 1):
             middle = (low + high) // 2
