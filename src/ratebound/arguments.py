@@ -213,7 +213,8 @@ def _add_predict(commands: Any) -> None:
     add(
         "--reasons",
         action="store_true",
-        help="also write what the label and each promise add to a score",
+        help="also write what the label and each promise add to a score, and for a no the columns that "
+        "speak most against a yes",
     )
     add(
         "--safe-csv",

@@ -340,8 +340,9 @@ def test_reasons_sum_to_the_score(run, flags, new_people, tmp_path):
         == 0
     )
     rows = read(run("predict", folder, new_people, "--reasons").out)
-    names = [name for name in rows[0] if name not in ("prediction", "score")]
+    names = [name for name in rows[0] if name not in ("prediction", "score", "reasons")]
     assert names[0] == "the objective"
+    assert all(bool(row["reasons"]) == (row["prediction"] != ">50K") for row in rows)
     for row in rows:
         assert float(row["score"]) == pytest.approx(sum(float(row[name]) for name in names), abs=1e-4)
         assert (row["prediction"] == ">50K") == (float(row["score"]) >= 0)

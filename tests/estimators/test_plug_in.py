@@ -313,14 +313,14 @@ def test_reasons_sum_to_the_score():
     assert told.names[0] == "the objective"
     assert PARITY in told.names
     assert told.names[1] in str(told)
-    with pytest.raises(ValueError, match="plug-in"):
-        fitted(n=300, method="game", confidence=None, training=rb.Training(epochs=2)).reasons(new.X)
+    game = fitted(n=300, method="game", confidence=None, training=rb.Training(epochs=2))
+    assert game.reasons(new.X).names == ("the score",)
 
 
 def test_reasons_are_a_table_too():
     pytest.importorskip("pandas")
     told = fitted().reasons(new_rows(n=10).X)
-    assert list(told.to_frame().columns) == ["decision", "score", *told.names]
+    assert list(told.to_frame().columns) == ["decision", "score", *told.names, "reasons"]
 
 
 def test_other_promises_need_no_fit():

@@ -85,9 +85,10 @@ def _decided(mixture: Mixture, table: Table, use: Use) -> list[tuple[str, list[A
         shares = mixture.decision_proba(rows, columns=truths(mixture, table))
         columns += _chances(mixture, of_decision, shares)
     if use.reasons:
-        told = reasons(mixture, rows)
+        told = reasons(mixture, rows, truths(mixture, table))
         columns.append(("score", _digits(told.scores)))
         columns += [(name, _digits(part)) for name, part in zip(told.names, told.parts.T, strict=True)]
+        columns.append(("reasons", ["; ".join(own) for own in told.against()]))
     return columns
 
 

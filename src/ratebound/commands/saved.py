@@ -15,6 +15,7 @@ from ratebound.estimators.policy import Policy, load
 from ratebound.rates.kinds import label_classes
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.columns import Category, Code
+from ratebound.tables.records import as_read
 from ratebound.tables.table import Table
 from ratebound.tables.texts import Reading
 
@@ -31,15 +32,9 @@ def load_model(path: Path, trusted: Sequence[str] = ()) -> Policy:
 
 
 def rows_for(model: Mixture, table: Table) -> Any:
-    """The table as the model reads it: pipelines of other libraries want a frame of pandas."""
+    """The table as the model reads it."""
     assert model.encoding is not None
-    if model.encoding.style != "table":
-        return table
-    try:
-        import pandas  # type: ignore[import-untyped]  # its types are a package apart
-    except ImportError:
-        raise ImportError("this model is a pipeline, which needs pandas: pip install pandas") from None
-    return pandas.DataFrame(table.values)
+    return as_read(model.encoding, table)
 
 
 def table_for(

@@ -77,6 +77,7 @@ from ratebound.solution.reasons import Reasons
 from ratebound.solution.record import course_of
 from ratebound.solution.thresholds import known_groups, known_names
 from ratebound.tables.encoding import Encoding
+from ratebound.tables.records import is_records
 from ratebound.tables.treatments import Features, as_features
 
 CERTIFIED = 0.95  # the confidence of a certificate where none is asked for
@@ -493,21 +494,23 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 setattr(model, name, getattr(self, name))
         return model._finished(own, solved_rules(own, other), encoding, classes, None)
 
-    def reasons(self, X: Any) -> Reasons:
-        """What speaks for each decision: the label as far as features tell, and every promise.
+    def reasons(self, X: Any, *, columns: Any = None) -> Reasons:
+        """What speaks for each decision: the label, every promise, and the columns that move it.
 
         Parameters
         ----------
-        X : DataFrame, array or sparse matrix
+        X : DataFrame, array, sparse matrix, dict or list of dict
             The rows.
+        columns : DataFrame or mapping, default=None
+            The `known` columns that are not in `X`.
 
         Returns
         -------
         Reasons
-            The parts of each row's score, which sum to it; prints as a table.
+            The parts of each row's score, which sum to it, and what each column does; prints as a table.
         """
         rows = self._rows(X)
-        return self.solution_.reasons(rows)
+        return self.solution_.reasons(rows, columns=columns)
 
     def _with_groups(self, X: Any, columns: Any, groups: Any) -> tuple[Any, Name | None]:
         """The columns with ids that were given as an array, and the column that has them."""
@@ -658,7 +661,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : DataFrame, array, sparse matrix or Population
+        X : DataFrame, array, sparse matrix, dict, list of dict or Population
             The rows, with the columns that it was fitted on.
         columns : DataFrame or mapping, default=None
             The `known` columns that are not in `X`.
@@ -685,7 +688,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : DataFrame, array, sparse matrix or Population
+        X : DataFrame, array, sparse matrix, dict, list of dict or Population
             The rows.
 
         Returns
@@ -701,7 +704,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : DataFrame, array, sparse matrix or Population
+        X : DataFrame, array, sparse matrix, dict, list of dict or Population
             The rows.
         columns : DataFrame or mapping, default=None
             The `known` columns that are not in `X`.
@@ -719,7 +722,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : DataFrame, array, sparse matrix or Population
+        X : DataFrame, array, sparse matrix, dict, list of dict or Population
             The rows.
         columns : DataFrame or mapping, default=None
             The `known` columns that are not in `X`.
@@ -903,7 +906,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        if isinstance(X, Population):
+        if isinstance(X, Population) or is_records(X):
             return X
         X, encoding = unmasked(X), self.solution_.encoding
         if encoding is not None and encoding.from_frame:

@@ -27,6 +27,7 @@ from ratebound.rates.subsets import Name
 from ratebound.solution import files
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.reasons import Reasons, reasons
+from ratebound.tables.records import is_records, table_of
 
 if TYPE_CHECKING:
     from ratebound.auditing.report import Audit
@@ -80,7 +81,7 @@ class Policy(Mixture):
         if exactly is not None:  # which rows are best is known of all of them together
             if isinstance(X, Population):
                 ((X, columns, _),) = self._pieces(X.in_memory(), columns)
-            return super().predict(X, columns=columns, key=key, seed=seed, exactly=exactly)
+            return super().predict(self._table(X), columns=columns, key=key, seed=seed, exactly=exactly)
         draws = None if seed is None else np.random.default_rng(seed)  # one for all pieces
         ids = None if key is None else as_array(key)
         decisions = [
@@ -105,30 +106,38 @@ class Policy(Mixture):
         pieces = self._pieces(X, columns)
         return np.concatenate([decide(rows, columns=known) for rows, known, _ in pieces])
 
-    def reasons(self, X: Any) -> Reasons:
-        """What speaks for each decision: the label as far as features tell, and every promise.
+    def reasons(self, X: Any, *, columns: Any = None) -> Reasons:
+        """What speaks for each decision: the label, every promise, and the columns that move it.
 
         Parameters
         ----------
-        X : DataFrame, array or sparse matrix
+        X : DataFrame, array, sparse matrix, dict or list of dict
             The rows.
+        columns : DataFrame or mapping, default=None
+            The `known` columns that are not in `X`.
 
         Returns
         -------
         Reasons
-            The parts of each row's score, which sum to it; prints as a table.
-
-        Raises
-        ------
-        ValueError
-            If its models are not of the plug-in, whose scores alone have such parts.
+            The parts of each row's score, which sum to it, and what each column does; prints as a table.
         """
-        return reasons(self, X)
+        return reasons(self, self._table(X), columns)
+
+    def _table(self, X: Any) -> Any:
+        """Rows as dictionaries as a table; anything else as it is."""
+        if not is_records(X):
+            return X
+        if self.encoding is None or not self.encoding.from_frame:
+            raise TypeError(
+                "rows are dictionaries, and the model was trained on an array, whose features have no "
+                "names: give an array, or train on a table"
+            )
+        return table_of(X, self.encoding, self.decider.known)
 
     def _pieces(self, X: Any, columns: Any) -> Iterator[tuple[Any, Any, slice]]:
         """Rows to decide, some at a time; their columns, and which of all rows they are."""
         if not isinstance(X, Population):
-            yield X, columns, slice(None)
+            yield self._table(X), columns, slice(None)
             return
         if columns is not None:
             raise TypeError("columns= is for a table or an array X; a population has its own")
@@ -228,6 +237,7 @@ class Policy(Mixture):
         if isinstance(X, Population):
             check_whole_population(X, y=y, columns=columns, sample_weight=sample_weight)
             return X
+        X = self._table(X)
         check_order(X, {"y": y, "sample_weight": sample_weight})
         return labelled(X, trained_labels(y, self.classes), columns, sample_weight, self.classes)
 

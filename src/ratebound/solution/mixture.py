@@ -308,7 +308,7 @@ class Mixture:
             The probability of each choice (C,), its scores (C, 1, n) or (C, D, n), and the features.
         """
         features = self.features(X)
-        return *self._choices(X, features, columns), features
+        return *self.choices_of(X, features, columns), features
 
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:
         """The members' mean score, or for a vote their median, for ranking.
@@ -326,7 +326,7 @@ class Mixture:
             Positive speaks for ``classes_[1]``. With D > 2 classes it is the mean score of each, as in
             `classes_`, or for a vote the share of it.
         """
-        mean = mean_score(*self._choices(X, self.features(X), columns))
+        mean = mean_score(*self.choices_of(X, self.features(X), columns))
         mean = self._of_labels(mean[None])[0]
         if len(mean) > 1:
             return self._by_class(mean)
@@ -370,7 +370,7 @@ class Mixture:
         array of shape (n, D)
             A column for each of `decisions_`: the `classes_`, and a referral if there is one.
         """
-        return self._by_class(decision_shares(*self._choices(X, self.features(X), columns)))
+        return self._by_class(decision_shares(*self.choices_of(X, self.features(X), columns)))
 
     def calibrated(
         self, population: Population, on: str = "rows given", *, scores: Array | None = None
@@ -510,7 +510,7 @@ class Mixture:
         features = self.features(X)
         rows = length(features, "X")
         count = check_exactly(exactly, len(self.classes), rows)
-        weights, scores = self._choices(X, features, columns)
+        weights, scores = self.choices_of(X, features, columns)
         order = scores[0, 0].astype(float)
         if len(weights) > 1:  # likelier yeses first, each with its mean score squeezed between
             likely = decision_shares(weights, scores)[1]
@@ -544,20 +544,41 @@ class Mixture:
         """
         return as_shown(self._decisive(X, columns, None, None)[0])
 
-    def deciding_member(self, X: Any) -> Array:
+    def choices_of(self, X: Any, features: Any, columns: Any = None) -> tuple[Array, Array]:
+        """What may decide each row, had it these features; known groups are as in `X`.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix
+            The rows.
+        features : array or sparse matrix
+            What the models see of them, (n, d).
+        columns : DataFrame or mapping, default=None
+            The columns of known groups, where `X` does not have them.
+
+        Returns
+        -------
+        tuple
+            The probability of each choice (C,), and its scores (C, 1, n) or (C, D, n).
+        """
+        return self.decider.choices(self.weights, self._scores(X, features, columns))
+
+    def deciding_member(self, X: Any, *, columns: Any = None) -> Array:
         """Which member decides each row in `predict`.
 
         Parameters
         ----------
         X : DataFrame, array or sparse matrix
             The rows.
+        columns : DataFrame or mapping, default=None
+            The columns of known groups, where `X` does not have them.
 
         Returns
         -------
         array of shape (n,)
             Its place; 0 for a single model, and of a vote.
         """
-        return self._decisive(X, None)[2]
+        return self._decisive(X, columns)[2]
 
     def uniform(self, X: Any, *, key: Any = None) -> Array:
         """The number in [0, 1) that chooses each row's member in `predict`.
@@ -639,7 +660,7 @@ class Mixture:
     ) -> tuple[Array, Array, Array, Array]:
         """Each row's deciding scores (A, n); the choices' weights, which was chosen, by what number."""
         features = self.features(X)
-        weights, scores = self._choices(X, features, columns)
+        weights, scores = self.choices_of(X, features, columns)
         rows = np.arange(scores.shape[-1])
         if len(weights) == 1 and key is None:
             uniform = np.zeros(len(rows))  # where there is no choice, nothing is hashed
@@ -647,9 +668,6 @@ class Mixture:
             uniform = self.decider.uniform(features, key, seed)
         chosen = choose(weights, uniform)
         return scores[chosen, :, rows].T, weights, chosen, uniform
-
-    def _choices(self, X: Any, features: Any, columns: Any) -> tuple[Array, Array]:
-        return self.decider.choices(self.weights, self._scores(X, features, columns))
 
     def _by_class(self, each: Array) -> Array:
         """What each class has (D, n), with a column for each class as in `classes_`, (n, D)."""

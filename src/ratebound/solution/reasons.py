@@ -3,10 +3,15 @@
 The score of a plug-in model is minus what a decision is expected to cost, in units of one error: a sum
 of what the objective says, given how likely each label is, and of what each promise adds, given how
 likely the row is one of those that the promise speaks of. A promise that is not binding adds nothing.
+Other models have one part, the score itself.
+
+A column moves a score by how much the score would change if the row had a typical value there, all other
+columns as they are. These moves do not sum to the score: two columns may say the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -17,9 +22,15 @@ from ratebound.base import document as doc
 from ratebound.base.rendering import Documented
 from ratebound.base.types import Array
 from ratebound.problem.deciding import decided
+from ratebound.problem.frames import as_array, frame_columns, is_missing, is_sparse
 from ratebound.solution.mixture import Mixture
+from ratebound.tables.columns import Code, Number, Plain, width_of
 
 SHOWN = 20  # rows that are printed
+MOST = 4  # reasons that are given for a decision, as is customary for adverse-action notices
+SCORE, THRESHOLD = "the score", "the threshold"
+NOTHING = "no column by itself, beside a typical value in its place"
+SLIGHT = 1e-9  # what moves a score by less moves it by nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +49,14 @@ class Reasons(Documented):
         How likely each label is, as `predict_proba` has it.
     decisions : array of shape (n,)
         What is decided.
+    columns : tuple of str, default=()
+        The columns that the model reads; none where a pipeline reads the table by itself.
+    moves : array of shape (n, C), default=None
+        By how much each column moves the score, beside a typical value in its place.
+    values : tuple of tuple of str, default=()
+        What each row has in each column, in words.
+    no : label, default=None
+        Of two classes the decision that is a no.
 
     Examples
     --------
@@ -45,10 +64,10 @@ class Reasons(Documented):
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> columns = {"group": np.where(X[:, 1] > 0, "a", "b")}
     >>> model = rb.RateConstrainedClassifier('positive_rate(group == "b") >= 0.4', random_state=0)
-    >>> found = model.fit(X, X.sum(axis=1) > 0, columns=columns).reasons(X[:3])
-    >>> found.names[0]
+    >>> told = model.fit(X, X.sum(axis=1) > 0, columns=columns).reasons(X[:3])
+    >>> told.names[0]
     'the objective'
-    >>> np.allclose(found.parts.sum(axis=1), model.decision_function(X[:3]))
+    >>> np.allclose(told.parts.sum(axis=1), model.decision_function(X[:3]))
     True
     """
 
@@ -56,6 +75,48 @@ class Reasons(Documented):
     parts: Array
     probabilities: Array
     decisions: Array
+    columns: tuple[str, ...] = ()
+    moves: Array | None = None
+    values: tuple[tuple[str, ...], ...] = ()
+    no: Any = None
+
+    def against(self, most: int = MOST) -> list[list[str]]:
+        """Why rows are decided no: the columns that move them most towards it, in words.
+
+        Parameters
+        ----------
+        most : int, default=4
+            How many to give at most, as is customary for adverse-action notices.
+
+        Returns
+        -------
+        list of list of str
+            For each row, the largest first; none for rows that are decided yes. Of more than two
+            classes, the columns that speak most for what is decided.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas, ratebound as rb
+        >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+        >>> people = pandas.DataFrame(X, columns=["income", "debt"])
+        >>> model = rb.RateConstrainedClassifier("positive_rate() <= 0.4", random_state=0)
+        >>> _ = model.fit(people, X[:, 0] - X[:, 1] > 0)
+        >>> model.reasons({"income": -1.0, "debt": 2.0}).against()
+        [['debt is 2 (typically ...)', 'income is -1 (typically ...)']]
+        """
+        if self.moves is None:
+            return [[] for _ in self.decisions]
+        signs = np.ones(len(self.moves))
+        if self.no is not None:
+            signs = np.where(self.decisions == self.no, -1.0, 0.0)
+        told = []
+        for own, moved in zip(self.values, self.moves * signs[:, None], strict=True):
+            first = np.argsort(-moved, kind="stable")[:most]
+            told.append([own[place] for place in first if moved[place] > SLIGHT])
+        return [
+            own or [NOTHING] * (sign != 0 and bool(self.columns))
+            for own, sign in zip(told, signs, strict=True)
+        ]
 
     @property
     def scores(self) -> Array:
@@ -71,7 +132,10 @@ class Reasons(Documented):
         more = len(self.parts) - len(rows)
         lead = f"the first {SHOWN} of {len(self.parts):,} rows" if more > 0 else ""
         table = doc.ReportTable("What speaks for each decision", heads, rows)
-        return doc.Document("Reasons", lead, (table,), self.to_dict)
+        against = [(str(row), "; ".join(own)) for row, own in enumerate(self.against()[:SHOWN]) if own]
+        title = "What speaks most for it" if self.no is None else "What speaks most against a yes"
+        why = doc.ReportTable(title, doc.heads("row", "columns, the strongest first"), tuple(against))
+        return doc.Document("Reasons", lead, (table, why) if against else (table,), self.to_dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain types.
@@ -87,6 +151,9 @@ class Reasons(Documented):
             "scores": self.scores.tolist(),
             "parts": self.parts.tolist(),
             "probabilities": self.probabilities.tolist(),
+            "columns": list(self.columns),
+            "moves": [] if self.moves is None else self.moves.tolist(),
+            "against": self.against(),
         }
 
     def to_frame(self) -> Any:
@@ -95,7 +162,7 @@ class Reasons(Documented):
         Returns
         -------
         DataFrame
-            The decision, the score and its parts.
+            The decision, the score, its parts, and what speaks against a yes.
         """
         try:
             pandas = import_module("pandas")
@@ -104,29 +171,166 @@ class Reasons(Documented):
                 "to_frame needs pandas: pip install pandas, or use to_dict(), which needs nothing"
             ) from None
         columns: dict[str, Any] = {"decision": self.decisions, "score": self.scores}
-        return pandas.DataFrame(columns | dict(zip(self.names, self.parts.T, strict=True)))
+        columns |= dict(zip(self.names, self.parts.T, strict=True))
+        columns["reasons"] = ["; ".join(own) for own in self.against()]
+        return pandas.DataFrame(columns)
 
 
-def reasons(model: Mixture, X: Any) -> Reasons:
+def reasons(model: Mixture, X: Any, columns: Any = None) -> Reasons:
     """What speaks for each decision of a model on these rows."""
     features = model.features(X)
-    told_by = [model.scorer.parts(own, features) for own in model.parameters]
-    every = [each for each in told_by if each is not None]
-    if not every:
-        raise ValueError(
-            f"the scores of these models, of kind {model.scorer.kind!r}, have no parts to show: reasons "
-            "are those of the plug-in, RateConstrainedClassifier(method='plug-in')"
-        )
-    names = every[0][0]
-    parts = np.stack([each[1] for each in every])  # (B, T, A, n)
-    own = parts[model.deciding_member(X), :, :, np.arange(parts.shape[-1])]  # (n, T, A)
-    if own.shape[2] == 1:
-        told = own[:, :, 0]
-    else:
-        scores = own.sum(axis=1)
-        best = decided(scores.T[None])[0]
-        rest = scores.copy()
-        rest[np.arange(len(rest)), best] = -np.inf
-        rows = np.arange(len(rest))
-        told = own[rows, :, best] - own[rows, :, rest.argmax(axis=1)]
-    return Reasons(tuple(names), told, model.predict_proba(X), model.predict(X))
+    chosen = model.deciding_member(X, columns=columns)
+    rows = np.arange(len(chosen))
+
+    def deciding(changed: Any) -> Array:
+        """Scores (n, A) by which rows with these features would be decided, by the same members."""
+        return model.choices_of(X, changed, columns)[1][chosen, :, rows]
+
+    scores = deciding(features)
+    ends = _ends(scores)
+    told = _told(scores, ends)
+    names, parts = _parts(model, features, chosen, told, ends)
+    moved = {
+        name: told - np.mean([_told(deciding(each), ends) for each in typical], axis=0)
+        for name, typical in with_typical(model, features)
+    }
+    values = {name: _cells(X, features, name) for name in moved}
+    typical_words = typical_values(model)
+    return Reasons(
+        names,
+        parts,
+        model.predict_proba(X),
+        model.predict(X, columns=columns),
+        tuple(map(str, moved)),
+        np.stack([*moved.values()], axis=1) if moved else np.zeros((len(rows), 0)),
+        tuple(
+            tuple(_words(name, values[name][row], typical_words.get(name)) for name in moved)
+            for row in range(len(rows))
+        ),
+        model.classes[0] if len(model.classes) == 2 else None,
+    )
+
+
+def _ends(scores: Array) -> tuple[Array, Array] | None:
+    """Of more than two classes the one decided and the next best, (n,) each; None of one score."""
+    if scores.shape[1] == 1:
+        return None
+    best = decided(scores.T[None])[0]
+    rest = scores.copy()
+    rest[np.arange(len(rest)), best] = -np.inf
+    return best, rest.argmax(axis=1)
+
+
+def _told(scores: Array, ends: tuple[Array, Array] | None) -> Array:
+    """One number for each row (n,) of scores (n, A): the score, or by how much it is ahead."""
+    if ends is None:
+        return scores[:, 0]
+    rows = np.arange(len(scores))
+    ahead: Array = scores[rows, ends[0]] - scores[rows, ends[1]]
+    return ahead
+
+
+def _parts(
+    model: Mixture, features: Any, chosen: Array, told: Array, ends: tuple[Array, Array] | None
+) -> tuple[tuple[str, ...], Array]:
+    """The names and values (n, T) of what sums to the deciding score; the score itself if no more."""
+    each = [model.scorer.parts(own, features) for own in model.parameters]
+    shared = len(each) > 1 and len(each) != len(model)  # then members are thresholds on several models
+    if shared or any(one is None for one in each):
+        return (SCORE,), told[:, None]
+    named = [one for one in each if one is not None]
+    values = np.stack([own for _, own in named])  # (B, T, A, n)
+    rows = np.arange(values.shape[-1])
+    own = values[chosen if len(each) > 1 else np.zeros_like(chosen), :, :, rows]  # (n, T, A)
+    parts = np.stack([_told(own[:, part], ends) for part in range(own.shape[1])], axis=1)
+    names, rest = tuple(named[0][0]), told - parts.sum(axis=1)
+    if np.abs(rest).max(initial=0.0) <= 1e-9 * max(1.0, float(np.abs(told).max(initial=0.0))):
+        return names, parts
+    return (*names, THRESHOLD), np.column_stack([parts, rest])
+
+
+def with_typical(model: Mixture, features: Any) -> Iterator[tuple[Any, list[Any]]]:
+    """Each column that the model reads, and the features with a typical value in its place.
+
+    Typical is the middle of the training rows: the median of a number, and of a category what more than
+    half of them have, or none. A category that is one number (`Code`) has no middle, so there all of its
+    values are tried.
+    """
+    encoding, middle = model.encoding, _middle(model)
+    if encoding is None or middle is None or encoding.style == "table":
+        return
+    places: dict[Any, list[int]] = {}
+    codes: dict[Any, int] = {}
+    first = 0
+    for column in encoding.columns:
+        places.setdefault(column.name, []).extend(range(first, first + width_of(column)))
+        if isinstance(column, Code):
+            codes[column.name] = len(column.values)
+        first += width_of(column)
+    for name, own in places.items():
+        if name in codes:
+            yield name, [_replaced(features, own, np.array([float(c)])) for c in range(codes[name])]
+        else:
+            yield name, [_replaced(features, own, middle[own])]
+
+
+def _middle(model: Mixture) -> Array | None:
+    """The middle of every feature in training (d,), where it is known."""
+    draw = model.decider.draw
+    if draw is not None and draw.feature_scale is not None:
+        return np.array(draw.feature_scale.center)
+    encoding = model.encoding  # numbers that are scaled have their mean at 0
+    return np.zeros(encoding.width) if encoding is not None and encoding.style == "scaled" else None
+
+
+def _replaced(features: Any, places: list[int], values: Array) -> Any:
+    """The features with these values (k,) at some places, in all rows."""
+    if not is_sparse(features):
+        changed = np.array(features)
+        changed[:, places] = values
+        return changed
+    from scipy.sparse import csr_array, diags_array
+
+    keep, put = np.ones(features.shape[1]), np.zeros(features.shape[1])
+    keep[places], put[places] = 0.0, values
+    own = features @ diags_array(keep)
+    if put.any():
+        own = own + csr_array(np.ones((features.shape[0], 1))) @ csr_array(put[None])
+    return csr_array(own).astype(features.dtype)
+
+
+def typical_values(model: Mixture) -> dict[Any, float]:
+    """The middle of each column of numbers in training, in its own units."""
+    encoding, middle = model.encoding, _middle(model)
+    if encoding is None or middle is None or encoding.style == "table":
+        return {}
+    typical: dict[Any, float] = {}
+    first = 0
+    for column in encoding.columns:
+        if isinstance(column, Number | Plain) and column.read_as == "number":
+            scaled = isinstance(column, Number)
+            typical[column.name] = float(
+                column.center + column.scale * middle[first] if scaled else middle[first]
+            )
+        first += width_of(column)
+    return typical
+
+
+def _cells(X: Any, features: Any, name: Any) -> list[Any]:
+    """The values of a column as they were given."""
+    values = as_array(X[name] if frame_columns(X) else features[:, [int(name)]]).reshape(-1)
+    missing = is_missing(values)
+    return [None if gone else value for value, gone in zip(values.tolist(), missing, strict=True)]
+
+
+def _words(name: Any, value: Any, typical: float | None) -> str:
+    """What a row has in a column, beside what is typical.
+
+    >>> _words("income", 1.25, 3.1), _words("job", "nurse", None), _words("age", None, 40.0)
+    ('income is 1.25 (typically 3.1)', 'job is nurse', 'age is missing')
+    """
+    if value is None:
+        return f"{name} is missing"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    said = f"{value:.6g}" if is_number else str(value)
+    return f"{name} is {said}" + ("" if typical is None else f" (typically {typical:.4g})")

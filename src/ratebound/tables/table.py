@@ -56,6 +56,10 @@ class Table:
             return self.values[chosen]
         return Table({name: values[chosen] for name, values in self.values.items()}, self.name)
 
+    def row(self, place: int) -> tuple[Any, ...]:
+        """The cells of one row."""
+        return tuple(values[place] for values in self.values.values())
+
     def to_numpy(self) -> Array:
         return np.column_stack([values.astype(object) for values in self.values.values()])
 
