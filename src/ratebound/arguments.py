@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,6 +27,8 @@ EXAMPLE = """example:
   ratebound train people.csv --label income --positive '>50K' --out model/ \\
       --require 'recall(sex == "Female") >= 0.95 * recall()'
   ratebound audit model/ new.csv --label income
+  ratebound audit decisions.csv --decision approved --label repaid \\
+      --require 'positive_rate(sex == "Female") >= 0.8 * positive_rate(sex == "Male")'
   ratebound certify model/ unseen.csv --label income
   ratebound predict model/ new.csv --key id
   ratebound monitor model/ today.csv --label income --state state.json
@@ -59,8 +62,12 @@ class _NamedFile(argparse.Action):
         setattr(namespace, self.dest, {**found, name: path})
 
 
-def parser() -> argparse.ArgumentParser:
-    """What is read from the command line; what was not said is not in the result."""
+def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """What is read from the command line; what was not said is not in the result.
+
+    If its `words` name decisions, there is no model to name.
+    """
+    with_model = not any(word.partition("=")[0] == "--decision" for word in words)
     whole = _Parser(
         prog="ratebound",
         description="Train classifiers to keep promises, and check whether they do.",
@@ -71,10 +78,10 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="command", required=True, metavar="command")
     _add_inspect(commands)
     _add_train(commands)
-    _add_audit(commands)
-    _add_certify(commands)
+    _add_audit(commands, with_model)
+    _add_certify(commands, with_model)
     _add_predict(commands)
-    _add_monitor(commands)
+    _add_monitor(commands, with_model)
     _add_explain(commands)
     _add_convert(commands)
     _add_reproduce(commands)
@@ -170,9 +177,12 @@ def _add_table(command: argparse.ArgumentParser) -> None:
     _add_reading(command)
 
 
-def _add_audit(commands: Any) -> None:
-    audit = _command(commands, "audit", "check a saved model's promises on other rows")
-    _add_model(audit)
+def _add_audit(commands: Any, with_model: bool) -> None:
+    audit = _command(
+        commands, "audit", "check promises on rows: of a saved model, or of decisions that were made"
+    )
+    _add_model(audit, with_model)
+    _add_decision(audit)
     _add_labels(audit)
     add = audit.add_argument
     add("--out", type=Path, metavar="FILE", help="write the report as a page")
@@ -184,13 +194,14 @@ def _add_audit(commands: Any) -> None:
     _add_fail_on(audit)
 
 
-def _add_certify(commands: Any) -> None:
+def _add_certify(commands: Any, with_model: bool) -> None:
     certify = _command(
         commands,
         "certify",
-        "show that a saved model's promises hold on new rows, on rows it has not seen",
+        "show that promises hold on new rows, of a saved model on rows it has not seen, or of decisions",
     )
-    _add_model(certify)
+    _add_model(certify, with_model)
+    _add_decision(certify)
     _add_labels(certify)
     add = certify.add_argument
     add("--confidence", type=float, metavar="P", help="how sure to be (default 0.95)")
@@ -223,12 +234,18 @@ def _add_predict(commands: Any) -> None:
     )
 
 
-def _add_monitor(commands: Any) -> None:
-    monitor = _command(commands, "monitor", "watch a saved model's promises on rows as they come")
-    _add_model(monitor)
+def _add_monitor(commands: Any, with_model: bool) -> None:
+    monitor = _command(
+        commands,
+        "monitor",
+        "watch promises on rows as they come: of a saved model, or of decisions that were made",
+    )
+    _add_model(monitor, with_model)
+    _add_decision(monitor)
     add = monitor.add_argument
     add("--state", required=True, type=Path, metavar="FILE", help="what was seen so far; made if absent")
     add("--label", metavar="COLUMN", help="the column with the labels, if promises need them")
+    add("--drop-unlabelled", action="store_true", help="with --decision: leave out rows without a label")
     add("--key", metavar="COLUMN", help="ids, as for predict")
     add("--confidence", type=float, metavar="P", help="that no alarm is false, ever (default 0.95)")
     add("--strata", **COLUMNS, help="columns, such as a site, within whose values groups are compared")
@@ -323,17 +340,32 @@ POPULATION: Any = {
 }
 
 
-def _add_model(command: argparse.ArgumentParser) -> None:
+def _add_model(command: argparse.ArgumentParser, with_model: bool = True) -> None:
     add = command.add_argument
-    add("model", type=Path, help="the folder that train wrote, or its model file")
+    if with_model:
+        add("model", type=Path, help="the folder that train wrote, or its model file")
     add("data", nargs="+", help=TABLES)
     add("--trusted", nargs="+", action="extend", metavar="TYPE", help="types the model may be built of")
     _add_reading(command)
 
 
+def _add_decision(command: argparse.ArgumentParser) -> None:
+    """What says that there is no model, but decisions that someone made."""
+    add = command.add_argument
+    add(
+        "--decision",
+        metavar="COLUMN",
+        help="without a model: the column of the decisions that were made, or a condition such as "
+        "'status == \"approved\"'; then name no model, but the tables alone",
+    )
+    add("--require", metavar="PROMISE", action="append", help="with --decision: a promise about them")
+    add("--positive", metavar="VALUE", help="with --decision: of two labels, the one that means yes")
+
+
 def _add_labels(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("--label", required=True, metavar="COLUMN", help="the column with the labels")
+    words = "the column with the labels; with --decision, only if promises need them"
+    add("--label", metavar="COLUMN", help=words)
     add("--drop-unlabelled", action="store_true", help="leave out rows without a label")
     add("--weight", metavar="COLUMN", help="a column with the weight of each row")
     add("--population", **POPULATION)

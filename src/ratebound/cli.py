@@ -29,7 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     try:
         with _tidy_termination(), _whole_output(), warnings.catch_warnings():
-            given = vars(parser().parse_args(arguments))
+            words = sys.argv[1:] if arguments is None else arguments
+            given = vars(parser(words).parse_args(words))
             warnings.simplefilter("ignore")
             warnings.simplefilter("default", RuntimeWarning)
             warnings.showwarning = _note  # type: ignore[assignment]  # it takes more than is said here

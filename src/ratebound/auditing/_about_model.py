@@ -263,7 +263,8 @@ def _trade_off(course: Course, report: Audit) -> doc.Chart:
         marks.append(doc.ChartMark("solution", *report.training, words))
     worst = max((p.violation for p in report.promises if p.kept is not None), default=0.0)
     words = "the solution, on the rows audited"
-    marks.append(doc.ChartMark("audited", report.objective.value, worst, words))
+    if report.objective.value is not None:
+        marks.append(doc.ChartMark("audited", report.objective.value, worst, words))
     return doc.Chart(
         label="objective against worst violation",
         x="objective",

@@ -85,10 +85,9 @@ def shown(report: Audit) -> doc.Document:
 def printed(report: Audit) -> doc.Document:
     """What is printed: the tables alone, as much of them as one reads in a terminal."""
     one = report.objective
-    ends = interval_text(one.low, one.high, signed=False)
-    parts: list[doc.Part] = [
-        doc.Fact(f"{one.sense} {one.words}", doc.rate(one.value, "objective/value"), ends)
-    ]
+    ends = one.why or interval_text(one.low, one.high, signed=False)
+    said = one.words if report.decided else f"{one.sense} {one.words}"
+    parts: list[doc.Part] = [doc.Fact(said, doc.rate(one.value, "objective/value"), ends)]
     if report.promises:
         parts += [_promises_table(report), *_reasons(report)]
     if report.left_out:
@@ -104,8 +103,8 @@ def printed(report: Audit) -> doc.Document:
         )
     else:
         for each in report.confusions[:TABLES]:
-            said = doc.Paragraph(f"{each.name}: {CONFUSED}")
-            parts += [said, _confusion_table(each, "", apart=False)]
+            caption = doc.Paragraph(f"{each.name}: {CONFUSED}")
+            parts += [caption, _confusion_table(each, "", apart=False)]
         parts += _more(len(report.confusions) - TABLES, "tables, in .confusions")
     said_last = doc.Conclusion(summary(report) + ".", _state(report)[0])
     return doc.Document("Audit", heading(report), tuple(parts), report.to_dict, said_last)
@@ -151,12 +150,13 @@ def _state(report: Audit) -> tuple[doc.State, str]:
 def _facts(report: Audit) -> list[doc.Fact]:
     """The numbers that people ask for first."""
     one, total = report.objective, len(report.promises)
-    done = "Minimised" if one.sense == "minimize" else "Maximised"
+    done = "Minimised: " if one.sense == "minimize" else "Maximised: "
+    done = "" if report.decided else done
     ends = f"{percent(report.confidence)} bounds {interval_text(one.low, one.high, signed=False)}"
     name, rows = next(iter(report.populations.items()))
     kept = sum(bool(promise.kept) for promise in report.promises)
     facts = [doc.Fact("Promises kept on these rows", f"{kept} of {total}")] if total else []
-    facts.append(doc.Fact(f"{done}: {one.words}", doc.rate(one.value, "objective/value"), ends))
+    facts.append(doc.Fact(f"{done}{one.words}", doc.rate(one.value, "objective/value"), one.why or ends))
     facts.append(doc.Fact("Rows audited", doc.count(rows, f"populations/{name}")))
     if report.card is not None:
         own = report.card.mixture.certificate
@@ -169,6 +169,7 @@ def promised(report: Audit) -> doc.Section:
     """What was asked for, in words and as formulas."""
     one = report.objective
     aim = "As low as possible" if one.sense == "minimize" else "As high as possible"
+    aim = "Measured beside the promises" if report.decided else aim
     rows: list[doc.Row] = [(aim, doc.Quoted(one.words), doc.Quoted(one.formula, formula=True))]
     for each in report.promises:
         goal = each.name.split(":")[0] if each.name != each.words else ""
@@ -416,12 +417,13 @@ def _origin(report: Audit) -> tuple[doc.Row, ...]:
     origin = report.provenance
     assert origin is not None
     unseen = {True: "none of these rows", False: "these rows", None: "not known here"}[origin.unseen]
+    trained = () if report.decided else (("The model was trained on", unseen),)
     return (
         ("Made on", origin.date),
         ("Made by", doc.Quoted(origin.command) if origin.command else "a call of audit in Python"),
         ("Versions", _versions(origin.versions)),
         ("Rows audited, digest", doc.Quoted(origin.data)),
-        ("The model was trained on", unseen),
+        *trained,
         ("Rows count", "by their weights" if origin.weighted else "once each"),
         *((f"File {name}, SHA-256", doc.Quoted(digest)) for name, digest in origin.files.items()),
     )

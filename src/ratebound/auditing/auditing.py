@@ -23,6 +23,7 @@ from ratebound.auditing._measured import (
     verdict_of,
 )
 from ratebound.auditing.consistent import least_room, told_by_guesses
+from ratebound.auditing.decisions import given_decisions
 from ratebound.auditing.influence import effect_of_clusters
 from ratebound.auditing.judged import among_trained, as_counted, called, is_mixture, judged
 from ratebound.auditing.provenance import card_of, provenance
@@ -50,10 +51,11 @@ from ratebound.problem.sharing import any_shared
 from ratebound.problem.spelling_out import counting, rows_counted, spelled_out
 from ratebound.problem.summaries import digest_of
 from ratebound.rates.demands import Demand, form_of
-from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
+from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Metric, Rate, Ratio
 from ratebound.rates.formulas import formula, sentence
 from ratebound.rates.general import general
-from ratebound.rates.kinds import is_cost, is_count
+from ratebound.rates.kinds import KINDS, TWO, is_cost, is_count
+from ratebound.rates.named import positive_rate
 from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Label, Name, Subset
 
@@ -62,14 +64,20 @@ CONFIDENCE, POWER = 0.95, 0.8  # of a certificate that is planned for, and the c
 
 def audit(
     problem: Asked,
-    model: Any,
-    population: Population,
+    model: Any = None,
+    population: Population | None = None,
     *,
+    decisions: Any = None,
+    rows: Any = None,
     confidence: float = 0.95,
     clusters: Name | None = None,
     **others: Population,
 ) -> Audit:
     """What `problem` promised and what `model` keeps of it on these rows, with how sure that is.
+
+    Decisions that somebody else made are audited without a model: give `decisions` and the `rows` that
+    they are on. If rows have no labels, promises about how often each decision is made can be audited,
+    and an objective that needs labels is not measured.
 
     Every value is the expectation over the mixture, but rows whose features 16 or more share are counted
     as `predict` decides them: they all get the same member. `roc_auc` is the area under the curve
@@ -93,6 +101,13 @@ def audit(
         whoever made it.
     population : Population
         The rows, with labels. They may be on disk, `rb.Parquet`: they are read once.
+    decisions : array of shape (n,), str or Subset, default=None
+        In place of `model`: decisions that were made, as an array, as the name of a column, or as a
+        condition such as ``rb.column("status") == "approved"``. They are truth values, 0 and 1, or
+        spelled as the labels are; words such as "yes" and "no" are read too. By default a model decides.
+    rows : Population or table, default=None
+        In place of `population`: the rows that were decided. A table has no labels; rows with labels are
+        ``rb.Population(None, y, columns=table)``.
     confidence : float, default=0.95
         How sure each verdict is: of a promise that does not hold, "holds" is said in at most about
         1 - confidence of samples, as a certificate at this confidence would be. Each end of an interval
@@ -124,8 +139,18 @@ def audit(
     >>> report = rb.audit(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), Always(), people)
     >>> report.kept, report.promises[0].value, report.promises[0].verdict
     (True, 1.0, 'may not hold')
+
+    Decisions without a model, on rows without labels:
+
+    >>> decided = {"sex": ["Female", "Female", "Male", "Male"], "hired": ["no", "yes", "yes", "yes"]}
+    >>> promise = 'positive_rate(sex == "Female") >= 0.8 * positive_rate(sex == "Male")'
+    >>> rows = rb.Population(None, columns=decided)
+    >>> report = rb.audit(promise, decisions="hired", rows=rows)
+    >>> report.kept, report.promises[0].value, report.promises[0].bound
+    (False, 0.5, 0.8)
     """
     problem = as_problem("audit", problem)
+    model, population = given_decisions("audit", model, population, decisions, rows, others)
     check_given("audit", problem, model, population, others)
     check_number("confidence, a probability such as 0.95,", confidence, above=0.5, below=1)
     if population.paired:
@@ -140,6 +165,8 @@ def audit(
     asked = spelled_out(problem, people, called(FIRST))
     problem, known = counted_as_trained(asked, model)
     counts = judged(as_counted(model, asked.rates))
+    unmeasured = _unmeasured(problem, people)
+    problem = problem if unmeasured is None else problem.derived(positive_rate(), problem.subject_to)
     guesses = told_by_guesses(problem, people)
     tally = tallied(counts, people, places_of(problem) | dict.fromkeys(guesses, ""), clusters)
     of_rates = problem.promising([each for each in problem.subject_to if not general([each])])
@@ -166,7 +193,7 @@ def audit(
     spelled = (each for each in problem.subject_to if isinstance(each, Constraint | Parity))
 
     return Audit(
-        objective=objective,
+        objective=unmeasured or objective,
         promises=tuple(
             replace(_told(reported(promise), promise, tally, both), worst=worst(promise))
             for promise in spelled
@@ -186,7 +213,24 @@ def audit(
         positive=_named(population),
         provenance=provenance(_digest(people, tally), tally.weighted),
         card=card_of(model, asked, population),
+        decided=not counts.inputs,
+        labelled=population.y is not None,
     )
+
+
+def lacks_labels(metric: Metric, people: dict[str, Population]) -> bool:
+    """Whether it needs labels that the rows lack."""
+    return any(KINDS[r.kind].labels and people[r.population].y is None for r in metric.rates)
+
+
+def _unmeasured(problem: Problem, people: dict[str, Population]) -> Objective | None:
+    """The objective as not measured, if it needs labels that the rows lack; promises may not."""
+    metric = problem.objective
+    if not lacks_labels(metric, people):
+        return None
+    said = formula(metric, people[FIRST].classes or TWO)
+    why = "there are no labels"
+    return Objective(str(metric), None, None, None, 0, "none", problem.sense, said, why)
 
 
 def _check_pairs_alone(clusters: Name | None, others: dict[str, Population]) -> None:
@@ -234,6 +278,8 @@ def _digest(people: dict[str, Population], tally: Tally) -> str:
     for name, rows in people.items():
         columns = () if rows.stored else map(rows.column, tally[name].people.columns)
         parts += [np.array([rows.digest])] if rows.stored else [rows.X, rows.y, rows.weights, *columns]
+        if not (rows.stored or tally.model.inputs):
+            parts += map(rows.column, tally.model.known)
     own = digest_of(parts)
     every = processes.gathered(own) if any_shared(people) else [own]
     return own if len(every) == 1 else digest_of([np.array(every)])

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.auditing.decisions import Decisions
 from ratebound.base.types import Array
 from ratebound.problem.deciding import score_count, with_axes
 from ratebound.problem.population import Population
@@ -29,9 +30,10 @@ class Judged:
     answers: Callable[[str, Population], Array]  # scores (M, A, n), or predictions (1, n)
     chances: Array = field(default_factory=lambda: np.ones(1))  # (M,) that each choice decides
     thresholds: dict[str, Array] = field(default_factory=dict)  # learned ones: (M,), or (M, D - 1)
-    predicts: str = ""  # who predicts, where its answers are decisions that are spelled as labels are
+    predicts: str = ""  # what its answers are, where they are decisions that are spelled as labels are
     known: tuple[Name, ...] = ()  # columns that it looks at
     width: int = 1  # numbers that it computes for each row
+    inputs: bool = True  # whether it looks at features
 
     @property
     def deterministic(self) -> bool:
@@ -68,12 +70,20 @@ def judged(model: Any) -> Judged:
     <BLANKLINE>
            [[-1.,  1.]]]))
     """
+    if isinstance(model, Decisions):
+        return Judged(
+            model.words,
+            lambda _, rows: model.on(rows)[None],
+            predicts=model.words,
+            known=model.columns,
+            inputs=False,
+        )
     model = getattr(model, "solution_", model)
     if not is_mixture(model):
         return Judged(
             f"one model ({kind_of(model)})",
             lambda name, rows: _predicted(model, name, _with_features(model, name, rows)),
-            predicts=kind_of(model),
+            predicts=f"what {kind_of(model)} predicts",
         )
     weights, decider, classes = _read_weights(model), decider_of(model), _classes(model)
     thresholds = thresholds_of(model)

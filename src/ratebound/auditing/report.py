@@ -60,18 +60,20 @@ class Objective:
     """What was minimised or maximised, and its interval."""
 
     words: str
-    value: float
+    value: float | None  # None where rows lack the labels that it needs
     low: float | None
     high: float | None
     rows: int
     method: Method
     sense: Sense = "minimize"
     formula: str = ""
+    why: str = ""  # it is not measured
 
     @property
     def cost(self) -> float:
         """What is minimised: the value, or its negative where it is maximised."""
-        return self.value if self.sense == "minimize" else -self.value
+        value = math.nan if self.value is None else self.value
+        return value if self.sense == "minimize" else -value
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,10 @@ class Audit(Documented):
         Where it comes from: dates, versions, digests, and the command that made it.
     card : Card, default=None
         Of the model, where it is ours: how it was made, what it decides by and what it sees.
+    decided : bool, default=False
+        Whether decisions were audited that someone made, without a model.
+    labelled : bool, default=True
+        Whether the rows audited first have labels.
 
     See Also
     --------
@@ -145,6 +151,8 @@ class Audit(Documented):
     guessed: tuple[str, ...] = ()
     provenance: Provenance | None = field(default=None, compare=False)
     card: Card | None = field(default=None, repr=False, compare=False)
+    decided: bool = False
+    labelled: bool = True
 
     @property
     def kept(self) -> bool:

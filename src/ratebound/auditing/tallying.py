@@ -26,7 +26,17 @@ from ratebound.problem.values import ReadColumn, read_values
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.expressions import FIRST, Rate, Ratio
 from ratebound.rates.kinds import KINDS, TWO, Classes, atoms, counted_over, metric_of
-from ratebound.rates.subsets import Compare, Decision, In, Label, Name, Subset, columns_in, leaves
+from ratebound.rates.subsets import (
+    Compare,
+    Decision,
+    In,
+    Label,
+    Name,
+    Subset,
+    column_text,
+    columns_in,
+    leaves,
+)
 
 NUMBERS_KEPT = (
     2**25
@@ -34,7 +44,7 @@ NUMBERS_KEPT = (
 NUMBERS_AT_ONCE = 2**24  # numbers that a model computes at a time
 LINES_AT_ONCE = 2**16  # lines of several pieces that are put together at a time
 ROUNDING = 2.0**-40  # by which probabilities that differ by rounding are the same
-NOBODY = Judged("no model yet", lambda _, rows: np.zeros((1, len(rows))))
+NOBODY = Judged("no model yet", lambda _, rows: np.zeros((1, len(rows))), inputs=False)
 
 
 @dataclass(frozen=True)
@@ -176,13 +186,14 @@ def _lines(model: Judged, name: str, population: Population, asked: Distinctions
             population.check_column(column)
         except ValueError as error:
             own = "" if column in asked.columns else ", ".join(map(str, model.known))
-            by = f"the model decides by {own}: " if own else ""
+            by = f"the model decides by {own}: " if own and model.inputs else ""
+            by = f"{model.words}: " if own and not model.inputs else by
             raise asked.blamed(column, ValueError(f"{by}{error}")) from None
     in_memory = is_whole(population)
     some = len(population) if in_memory else max(NUMBERS_AT_ONCE // model.width, 1024)
     parts: list[Lines] = []
     with bar(len(population), "row", False if in_memory else None) as shown:
-        for piece in population.pieces(columns, inputs=model is not NOBODY):
+        for piece in population.pieces(columns, inputs=model.inputs):
             for rows in range(0, len(piece), some):
                 part = piece if some >= len(piece) else _only(piece, np.arange(len(piece))[rows:][:some])
                 parts.append(lines_of(part, asked, model, model.answers(name, part), classes))
@@ -193,7 +204,12 @@ def _lines(model: Judged, name: str, population: Population, asked: Distinctions
     if not in_memory:
         lines = _checked(together(of_all(population, lines)), name)
     if model.predicts:
-        lines = _spelled(lines, f"what {model.predicts} predicts on population {called(name)!r}")
+        try:
+            lines = _spelled(lines, f"{model.predicts} on population {called(name)!r}")
+        except ValueError as error:
+            which = model.known[0] if model.known else ""
+            way = f", or say what is yes, as in '{column_text(which)} == \"approved\"'"
+            raise ValueError(f"{error}{way * (not model.inputs)}") from None
     return replace(lines, source=population)
 
 

@@ -86,7 +86,7 @@ def interval_text(low: float | None, high: float | None, *, signed: bool = True)
 
 def limits(report: Audit) -> list[str]:
     """The known limits of a report, a sentence or two each; the gravest first."""
-    return [*_of_rows(report), *_of_promises(report), *_of_model(report), *_of_all()]
+    return [*_of_rows(report), *_of_promises(report), *_of_model(report), *_of_all(report)]
 
 
 def _of_rows(report: Audit) -> list[str]:
@@ -96,7 +96,7 @@ def _of_rows(report: Audit) -> list[str]:
         said.append(
             "The model was trained on these rows. What it keeps here shows nothing about new ones."
         )
-    elif origin is not None and origin.unseen is None:
+    elif origin is not None and origin.unseen is None and not report.decided:
         said.append(
             "It is not known here whether the model was trained or chosen on these rows. If it "
             "was, what "
@@ -156,7 +156,9 @@ def _of_promises(report: Audit) -> list[str]:
             f"{len(report.promises)} promises some may be wrong by chance; only a certificate speaks of "
             "all together."
         )
-    if report.card is None or report.card.mixture.certificate is None:
+    if report.decided:
+        said.append("Nothing is certified: that is what rb.certify and ratebound certify are for.")
+    elif report.card is None or report.card.mixture.certificate is None:
         said.append(
             "Nothing is certified: no rows were set aside that the model was neither trained nor "
             "chosen on."
@@ -165,6 +167,11 @@ def _of_promises(report: Audit) -> list[str]:
 
 
 def _of_model(report: Audit) -> list[str]:
+    if report.decided:
+        return [
+            "Decisions are taken as they were made. Who or what made them, and from which facts, is not "
+            "known here; that a rate differs between groups is not yet a reason."
+        ]
     if report.card is None:
         return ["Of this model only its decisions are known: not how it was made, nor what it sees."]
     said, card = [], report.card
@@ -189,11 +196,23 @@ def _of_model(report: Audit) -> list[str]:
     return said
 
 
-def _of_all() -> list[str]:
+def _of_all(report: Audit) -> list[str]:
+    labels = (
+        "Labels are taken to be true. Where they are mistaken, or unfair themselves, so is every rate "
+        "that is measured by them."
+    )
+    if not report.labelled:
+        labels = (
+            "There are no labels: what is measured is how often each decision is made, and not whether "
+            "it was right."
+        )
+    elif report.decided:
+        labels += (
+            " If the outcome is only known of some decisions, such as whether those who got a loan "
+            "repaid it, rates by label say nothing about the others."
+        )
     return [
-        "Labels are taken to be true. Where they are mistaken, or unfair themselves, so is every "
-        "rate that "
-        "is measured by them.",
+        labels,
         "Only what was promised was checked. Groups and rates that no promise names may be worse than "
         "those shown.",
     ]

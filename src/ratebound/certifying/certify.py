@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.auditing.auditing import check_given, counted_as_trained, measurable
+from ratebound.auditing.auditing import check_given, counted_as_trained, lacks_labels, measurable
+from ratebound.auditing.decisions import given_decisions
 from ratebound.auditing.judged import Judged, Stands, among_trained, as_deployed, judged
 from ratebound.auditing.tally import (
     Tally,
@@ -34,7 +35,7 @@ from ratebound.rates.demands import demands, is_even
 from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
 from ratebound.rates.general import refuse_general
 from ratebound.rates.guesses import Guessed, speaks_of
-from ratebound.rates.named import error_rate
+from ratebound.rates.named import error_rate, positive_rate
 from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import columns_in
 from ratebound.solution.certificate import Certificate, Certified
@@ -46,9 +47,11 @@ CERTIFIED = "certified"  # what the first population is called
 
 def certify(
     problem: Asked,
-    model: Any,
-    population: Population,
+    model: Any = None,
+    population: Population | None = None,
     *,
+    decisions: Any = None,
+    rows: Any = None,
     confidence: float = 0.95,
     in_expectation: bool = False,
     **others: Population,
@@ -68,6 +71,10 @@ def certify(
     population : Population
         Rows with labels, drawn independently from where the model is used. It must not have been trained
         on them, nor chosen by them.
+    decisions : array of shape (n,), str or Subset, default=None
+        In place of `model`: decisions that somebody made, as in `audit`. By default a model decides.
+    rows : Population or table, default=None
+        In place of `population`: the rows that were decided, as in `audit`.
     confidence : float, default=0.95
         For all promises together. The default is what is customary, no more.
     in_expectation : bool, default=False
@@ -101,8 +108,14 @@ def certify(
     >>> certificate = rb.certify("recall() >= 0.9", Always(), people)
     >>> certificate.holds, round(certificate.promises[0].p_value, 4)
     (True, 0.0052)
+    >>> decided = {"sex": ["Female", "Male"] * 500, "hired": [1, 1, 0, 1, 1, 1, 1, 0, 1, 0] * 100}
+    >>> goal = 'positive_rate(sex == "Female") >= 0.8 * positive_rate(sex == "Male")'
+    >>> rows = rb.Population(None, columns=decided)
+    >>> rb.certify(goal, decisions="hired", rows=rows).holds
+    True
     """
     problem = as_problem("certify", problem)
+    model, population = given_decisions("certify", model, population, decisions, rows, others)
     check_given("certify", problem, model, population, others)
     refuse_general(problem.subject_to, "a certificate", f"{LEAVE_OUT}, and audit it: rb.audit.")
     if population.paired:
@@ -120,6 +133,8 @@ def certify(
     levels = problem.constraints if not problem.leveled else ()
     problem, known = counted_as_trained(problem.asked, model)
     levels = (*levels, *known)  # two ratios may be compared at the levels that the model keeps
+    if lacks_labels(problem.objective, people):  # which is not certified
+        problem = problem.derived(positive_rate(), problem.subject_to)
     all_counted = _check_unseen(problem, model, people)
     certified = model if in_expectation else as_deployed(model)
     tally = tallied(judged(certified), people, places_of(problem), first=CERTIFIED)

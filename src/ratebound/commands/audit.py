@@ -1,4 +1,4 @@
-"""``ratebound audit``: the promises a saved model was trained for, on other rows."""
+"""``ratebound audit``: the promises a saved model was trained for, or of decisions that someone made."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ratebound.auditing.auditing import audit as audit_on
+from ratebound.auditing.report import Audit
 from ratebound.commands.answers import failing, one_notice, tell, working
+from ratebound.commands.decided import read_decided
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import files_of, header, labelled_on_disk, on_disk, opened, seen_by
 from ratebound.commands.promises import check_populations
@@ -21,24 +23,44 @@ from ratebound.tables.contents import digest_of, digests_of
 def audit(use: Use) -> int:
     """Print the audit, write it where asked; the exit status says whether promises are broken."""
     check_files({"--out": use.out, "--json": use.json}, use.files)
-    mixture = load_model(use.model, use.trusted)
     with one_notice(), working("auditing", use.quiet):
-        people, others = populations_for(mixture, use)
-        files = digests_of(files_of(use.data))
-        same = bool(files) and mixture.record.source == digest_of(files)
-        report = audit_on(mixture.problem, mixture, people, clusters=use.clusters, **others)
-        report = report.made_by(
-            as_command("audit", use), files, unseen=False if same else None, label=use.label
-        )
+        report, feasible = _decided(use) if use.decision is not None else _of_model(use)
     if use.out is not None:
         report.save_html(use.out, title=f"Audit on {use.name}")
     tell(str(report), report.to_dict(), use.json)
-    return int(failing(report, mixture.status.feasible, use.fail_on))
+    return int(failing(report, feasible, use.fail_on))
+
+
+def _of_model(use: Use) -> tuple[Audit, bool]:
+    """The audit of a saved model, and whether training could keep its promises."""
+    mixture = load_model(use)
+    people, others = populations_for(mixture, use)
+    files = digests_of(files_of(use.data))
+    unseen = False if files and mixture.record.source == digest_of(files) else None
+    report = audit_on(mixture.problem, mixture, people, clusters=use.clusters, **others)
+    made = report.made_by(as_command("audit", use), files, unseen=unseen, label=use.label)
+    return made, mixture.status.feasible
+
+
+def _decided(use: Use) -> tuple[Audit, bool]:
+    """The audit of decisions that someone made; there was no training."""
+    if use.fail_on == "training":
+        raise ValueError("--fail-on training is about a saved model, and --decision is without one")
+    given = read_decided(use)
+    report = audit_on(
+        given.problem,
+        decisions=given.decisions,
+        rows=given.people,
+        clusters=use.clusters,
+        **given.others,
+    )
+    return report.made_by(as_command("audit", use), digests_of(files_of(use.data)), unseen=None), True
 
 
 def populations_for(mixture: Mixture, use: Use) -> tuple[Population, dict[str, Any]]:
     """The rows that a model's promises speak of: of the table given, and of others by name."""
-    assert use.label is not None
+    if use.label is None:
+        raise ValueError("which column holds the labels? Give --label COLUMN")
     check_populations(mixture.problem, use.population)
     populations: list[Population] = []
     for paths in (use.data, *((path,) for path in use.population.values())):

@@ -1,6 +1,8 @@
-"""``ratebound certify``: a saved model's promises on new rows, shown on rows it has not seen."""
+"""``ratebound certify``: promises on new rows, of a saved model or of decisions that someone made."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from ratebound.auditing.auditing import audit as audit_on
 from ratebound.auditing.report import Audit
@@ -8,10 +10,12 @@ from ratebound.base.writing import write_whole
 from ratebound.certifying.certify import certify as certify_on
 from ratebound.commands.answers import one_notice, tell, working
 from ratebound.commands.audit import populations_for
+from ratebound.commands.decided import read_decided
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import files_of
 from ratebound.commands.runs import Use, as_command
 from ratebound.commands.saved import load_model
+from ratebound.solution.certificate import Certificate
 from ratebound.solution.files import save_certificate
 from ratebound.tables.contents import digest_of, digests_of
 
@@ -22,7 +26,29 @@ REPORT = "report.html"  # in a folder that `train` wrote
 def certify(use: Use) -> int:
     """Print the certificate, keep it where asked; the exit status says whether it holds."""
     check_files({"--json": use.json}, use.files)
-    mixture = load_model(use.model, use.trusted)
+    certificate = _decided(use) if use.decision is not None else _of_model(use)
+    tell(str(certificate), certificate.to_dict(), use.json)
+    return 0 if certificate.holds else 1
+
+
+def _decided(use: Use) -> Certificate:
+    """The certificate of decisions that someone made."""
+    with one_notice(), working("certifying", use.quiet):
+        given = read_decided(use)
+        level = CONFIDENCE if use.confidence is None else use.confidence
+        return certify_on(
+            given.problem,
+            decisions=given.decisions,
+            rows=given.people,
+            confidence=level,
+            **given.others,
+        )
+
+
+def _of_model(use: Use) -> Certificate:
+    """The certificate of a saved model, kept with it where asked."""
+    mixture = load_model(use)
+    assert use.model is not None
     if (
         mixture.record.source is not None
         and digest_of(digests_of(files_of(use.data))) == mixture.record.source
@@ -45,14 +71,13 @@ def certify(use: Use) -> int:
             save_certificate(certificate, use.model)
             if (use.model / REPORT).is_file():
                 certified = mixture.recorded(certificate=certificate)
-                _renew(audit_on(mixture.problem, certified, people, **others), use)
-    tell(str(certificate), certificate.to_dict(), use.json)
-    return 0 if certificate.holds else 1
+                _renew(audit_on(mixture.problem, certified, people, **others), use.model, use)
+    return certificate
 
 
-def _renew(report: Audit, use: Use) -> None:
+def _renew(report: Audit, folder: Path, use: Use) -> None:
     """Write the report in the model's folder anew: of these rows, and with the certificate."""
     files = digests_of(files_of(use.data))
     report = report.made_by(as_command("certify", use), files, unseen=None, label=use.label)
-    report.save_html(use.model / REPORT, title=f"Audit and certificate on {use.name}")
-    write_whole(use.model / "audit.json", f"{report.render('json')}\n".encode())
+    report.save_html(folder / REPORT, title=f"Audit and certificate on {use.name}")
+    write_whole(folder / "audit.json", f"{report.render('json')}\n".encode())

@@ -1,24 +1,29 @@
-"""``ratebound monitor``: a saved model's promises, watched on the rows that come in."""
+"""``ratebound monitor``: promises of a saved model or of decisions, watched on the rows that come in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ratebound.auditing.decisions import Decisions
 from ratebound.certifying.monitor import Monitor
 from ratebound.commands.answers import note, one_notice, tell, working
+from ratebound.commands.decided import decision_in, problem_of, table_of
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import files_of, on_disk, opened, tables_of
 from ratebound.commands.predict import decisions
-from ratebound.commands.rows import labelled
+from ratebound.commands.rows import labelled, with_labels
 from ratebound.commands.runs import Use
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
 from ratebound.problem.frames import columns_by_name, is_missing
 from ratebound.problem.labels import class_array
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import KINDS
 from ratebound.solution.mixture import Mixture
@@ -26,32 +31,75 @@ from ratebound.tables.contents import STANDARD_INPUT, digests_of
 from ratebound.tables.table import Table
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where decisions come from: a saved model, or a column of the tables."""
+
+    problem: Problem
+    how: dict[str, Any]  # what a monitor of it is begun with
+    table: Callable[[str], Table]  # of a file
+    read: Callable[[Monitor, Table, str], tuple[Any, Any, Any]]  # decisions, labels and columns
+
+
 def monitor(use: Use) -> int:
     """Take in the rows, print the table and write the state; the exit status says whether it is calm."""
     assert use.state is not None
     check_files({"--state": use.state, "--json": use.json}, use.files)
-    mixture = load_model(use.model, use.trusted)
-    for promise in mixture.problem.constraints:
+    source = _of_decisions(use) if use.decision is not None else _of_model(use)
+    for promise in source.problem.constraints:
         if use.label is None and any(KINDS[rate.kind].labels for rate in promise.rates):
             raise ValueError(f"{promise} cannot be watched without labels: give --label COLUMN")
-    watching = _watching(mixture, use.state, use)
+    watching = _watching(source, use.state, use)
     with one_notice(), working("watching", use.quiet):
-        _take_in(watching, mixture, use.data, use, FIRST)
+        _take_in(watching, source, use.data, use, FIRST)
         for name, path in use.population.items():
-            _take_in(watching, mixture, (path,), use, name)
+            _take_in(watching, source, (path,), use, name)
     watching.save(use.state)
     tell(str(watching), watching.to_dict(), use.json)
     return 1 if watching.alarms else 0
 
 
-def _watching(mixture: Mixture, state: Path, use: Use) -> Monitor:
+def _of_model(use: Use) -> Source:
+    """The decisions of a saved model."""
+    mixture = load_model(use)
+
+    def table(file: str) -> Table:
+        return table_for(mixture, [file], use.reading, use.label, key=use.key, promises=True)
+
+    def read(watching: Monitor, table: Table, name: str) -> tuple[Any, Any, Any]:
+        return _decided(watching, mixture, table, use, name)
+
+    return Source(mixture.problem, {"classes": mixture.classes}, table, read)
+
+
+def _of_decisions(use: Use) -> Source:
+    """Decisions that someone made; labels are read as they are."""
+    problem = problem_of(use)
+
+    def read(watching: Monitor, table: Table, name: str) -> tuple[Any, Any, Any]:
+        assert use.decision is not None
+        labels = None
+        if use.label is not None and (name == FIRST or use.label in table.columns):
+            if watching.decided is None:  # or rows may wait for a label
+                table = with_labels(table, use.label, use.drop_unlabelled)
+            table.check(use.label, "label")
+            labels = table[use.label]
+        decisions = Decisions(decision_in(use.decision, table.columns, table.name))
+        return decisions.on(Population(table)), labels, columns_by_name(table)
+
+    positive = {} if use.positive is None else {"positive": use.positive}
+    return Source(problem, positive, lambda file: table_of(use, [file], problem), read)
+
+
+def _watching(source: Source, state: Path, use: Use) -> Monitor:
     """The monitor in the file, or a new one if there is none."""
     asked: dict[str, Any] = {"confidence": use.confidence, "strata": tuple(use.strata)}
     asked |= {"decided": use.decided, "wait": use.wait}
     asked = {name: value for name, value in asked.items() if value not in (None, ())}
     if not state.exists():
-        return Monitor(mixture.problem, classes=mixture.classes, **asked)
-    monitor = Monitor.load(state, mixture.problem)
+        return Monitor(source.problem, **source.how, **asked)
+    monitor = Monitor.load(state, source.problem)
+    asked |= {name: value for name, value in source.how.items() if name == "positive"}
     for name, value in asked.items():
         if value != getattr(monitor, name):
             raise ValueError(
@@ -61,7 +109,7 @@ def _watching(mixture: Mixture, state: Path, use: Use) -> Monitor:
     return monitor
 
 
-def _take_in(watching: Monitor, mixture: Mixture, paths: Sequence[str], use: Use, name: str) -> None:
+def _take_in(watching: Monitor, source: Source, paths: Sequence[str], use: Use, name: str) -> None:
     """Take in files that were not before, each known again by a digest of what it holds.
 
     If it is known when rows were decided, more of a file's rows may count at another moment.
@@ -76,8 +124,9 @@ def _take_in(watching: Monitor, mixture: Mixture, paths: Sequence[str], use: Use
             if batch in watching.batches.get(name, ()):
                 note(f"{file} was taken in before and is passed over: its rows would count twice")
                 continue
-            for table in _tables(mixture, file, use, stored):
-                _take_in_table(watching, mixture, table, use, name, moment)
+            for table in _tables(source, file, use, stored):
+                decisions, labels, columns = source.read(watching, table, name)
+                watching.update(decisions, labels, columns, on=name, now=moment)
             watching.update([], on=name, batch=batch)
 
 
@@ -91,17 +140,18 @@ def _moment(now: str | None) -> str | float:
         return now
 
 
-def _tables(mixture: Mixture, file: str, use: Use, stored: bool) -> Iterable[Table]:
+def _tables(source: Source, file: str, use: Use, stored: bool) -> Iterable[Table]:
     """The rows of a file, all at once or some at a time."""
     if not stored:
-        return [table_for(mixture, [file], use.reading, use.label, key=use.key, promises=True)]
+        return [source.table(file)]
     rows = opened([file], use.on_disk)
     return tables_of(rows, rows.groups.names)
 
 
-def _take_in_table(
-    watching: Monitor, mixture: Mixture, table: Table, use: Use, name: str, moment: str | float | None
-) -> None:
+def _decided(
+    watching: Monitor, mixture: Mixture, table: Table, use: Use, name: str
+) -> tuple[Any, Any, Any]:
+    """What a saved model decides of a table's rows, their labels, and the columns of both."""
     lacking = np.zeros(len(table), dtype=bool)
     if watching.decided is not None and use.label in table.columns:  # such rows may wait for a label
         lacking = is_missing(table[str(use.label)])
@@ -123,4 +173,4 @@ def _take_in_table(
     if lacking.any() and labels is not None:
         labels = labels.astype(object)
         labels[lacking] = None
-    watching.update(said, labels, columns_by_name(table) | people.columns, on=name, now=moment)
+    return said, labels, columns_by_name(table) | people.columns

@@ -72,9 +72,10 @@ def labelled_on_disk(
     paths: Sequence[str],
     seen: Sequence[str],
     label: str | None,
-    classes: tuple[Any, ...],
+    classes: tuple[Any, ...] | None,
     weight: str | None,
     drop: bool = False,
+    positive: Any = None,
 ) -> Population:
     """Rows on disk of which a model sees these columns, and promises may speak of all others."""
     table = header(Parquet(list(paths)))
@@ -82,9 +83,8 @@ def labelled_on_disk(
         if name is not None:
             table.check(name, role)
     others = [name for name in table.columns if name not in {label, weight, *seen}]
-    return Parquet(
-        list(paths), label, list(seen), others, weight=weight, drop_unlabelled=drop, classes=classes
-    )
+    how = {"weight": weight, "drop_unlabelled": drop, "classes": classes, "positive": positive}
+    return Parquet(list(paths), label, list(seen), others, **how)
 
 
 def seen_by(mixture: Mixture) -> list[str]:

@@ -40,7 +40,7 @@ FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠].", re.DOTALL)  # a sign a
 def predict(use: Use) -> int:
     """Write a decision for each row, in order, to a file or to the standard output."""
     check_files({"--out": use.out, "--json": use.json}, use.files)
-    mixture = load_model(use.model, use.trusted)
+    mixture = load_model(use)
     if on_disk(use.data, use.on_disk):
         return _predict_on_disk(mixture, use)
     with one_notice(), working("deciding", use.quiet):

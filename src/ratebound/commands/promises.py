@@ -20,11 +20,14 @@ TAKEN = (
     "clusters",
     "columns",
     "confidence",
+    "decisions",
     "features",
+    "in_expectation",
     "known",
     "model",
     "population",
     "problem",
+    "rows",
     "seed",
 )
 

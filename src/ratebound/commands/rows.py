@@ -64,7 +64,7 @@ def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
     table = with_labels(table, label, run.drop_unlabelled)
     run = naming(run, table.columns)
     classes, features = classes_of(table, label, run.positive), visible(table, run)
-    _tell_classes(run, classes)
+    tell_classes(label, run.positive, classes)
     classes = _or_referred(run, classes)
     people = labelled(table, label, classes, run.weight)
     check_known(table, run)
@@ -85,7 +85,7 @@ def _given_on_disk(run: Run, problem: Problem, codes: Mapping[str, Kind]) -> Giv
     table.check(run.label, "label")
     labels = labels_in(whole, run.label, run.drop_unlabelled)
     classes = classes_among(labels, len(whole), table.name, run.label, run.positive)
-    _tell_classes(run, classes)
+    tell_classes(run.label, run.positive, classes)
     classes = _or_referred(run, classes)
     check_known(table, run)
     wanted = visible(table, run)
@@ -137,13 +137,12 @@ def coded(run: Run) -> dict[str, Kind]:
     return {part: "text" for name in run.categorical for part in (name, *_parts(name))}
 
 
-def _tell_classes(run: Run, classes: tuple[Any, ...]) -> None:
+def tell_classes(label: str, positive: Any, classes: tuple[Any, ...]) -> None:
     """Note which label is yes, unless that was said or goes without saying."""
-    assert run.label is not None
     if len(classes) > 2:
-        note(told_classes(run.label, classes))
-    elif run.positive is None and [str(value).casefold() for value in classes] not in OBVIOUS:
-        note(f"{told_classes(run.label, classes)}; --positive says otherwise")
+        note(told_classes(label, classes))
+    elif positive is None and [str(value).casefold() for value in classes] not in OBVIOUS:
+        note(f"{told_classes(label, classes)}; --positive says otherwise")
 
 
 def _or_referred(run: Run, classes: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -295,7 +294,7 @@ def labelled(
         table if rows is None else rows,
         labels,
         columns=columns,
-        weights=None if weight is None else _weights(table, weight),
+        weights=None if weight is None else weights_of(table, weight),
         classes=classes,
     )
 
@@ -366,7 +365,8 @@ def _as_number(given: Any) -> float | None:
         return None
 
 
-def _weights(table: Table, name: str) -> Array:
+def weights_of(table: Table, name: str) -> Array:
+    """The weight of each row, (n,)."""
     values = table.column(name, "weight")
     if values.dtype.kind not in "iuf" or (values < 0).any() or not np.isfinite(values).all():
         raise ValueError(f"{table.name}: weight column {name!r} must hold numbers that are not negative")

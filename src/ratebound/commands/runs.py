@@ -218,9 +218,13 @@ def _value(key: str, value: Any) -> Any:
 class Use:
     """All that can be asked for; each command looks at its own part."""
 
-    model: Path
     data: tuple[str, ...]  # paths or patterns, or "-"
+    model: Path | None = None  # None where there are decisions without one
+    decision: str | None = None  # the column of these, or the condition that they meet
+    require: tuple[str, ...] = ()  # what is promised of them
+    template: str | None = None  # the form of a report that others ask for
     label: str | None = None
+    positive: Any = None  # the label that means yes; if not given, the last in sorted order
     drop_unlabelled: bool = False  # leave out rows without a label
     weight: str | None = None
     key: str | None = None  # the column of ids
@@ -256,8 +260,10 @@ class Use:
     @property
     def files(self) -> list[str | Path]:
         """All that is read: tables, and the model's own file."""
-        model = self.model / NAME if self.model.is_dir() else self.model
-        return [*self.data, *self.population.values(), model]
+        tables: list[str | Path] = [*self.data, *self.population.values()]
+        if self.model is None:
+            return tables
+        return [*tables, self.model / NAME if self.model.is_dir() else self.model]
 
     @property
     def name(self) -> str:
@@ -276,10 +282,10 @@ def as_command(name: str, asked: Run | Use) -> str:
     >>> as_command("train", Run(("people.csv",), label="income", require=("recall() >= 0.9",), seed=3))
     "ratebound train people.csv --label income --require 'recall() >= 0.9' --seed 3"
     """
-    model = [str(asked.model)] if isinstance(asked, Use) else []
-    words = ["ratebound", name, *model, *asked.data]
+    of_saved = isinstance(asked, Use)
+    words = ["ratebound", name, *([str(asked.model)] if of_saved and asked.model else []), *asked.data]
     for each in fields(asked):
-        if each.name in ("data", *WHERE) or (each.name == "model" and model):
+        if each.name in ("data", *WHERE) or (each.name == "model" and of_saved):
             continue
         default = each.default_factory() if each.default_factory is not MISSING else each.default
         value = getattr(asked, each.name)

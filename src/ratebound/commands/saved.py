@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.commands.promises import compared_columns
 from ratebound.commands.rows import read_noted
+from ratebound.commands.runs import Use
 from ratebound.estimators.policy import Policy, load
 from ratebound.rates.kinds import label_classes
 from ratebound.solution.mixture import Mixture
@@ -20,11 +20,19 @@ from ratebound.tables.table import Table
 from ratebound.tables.texts import Reading
 
 
-def load_model(path: Path, trusted: Sequence[str] = ()) -> Policy:
+def load_model(use: Use) -> Policy:
     """A model that `ratebound train`, or an estimator fitted on a DataFrame, has saved.
 
-    `trusted` names types that it may be built of, beyond those that are always trusted.
+    It may be built of the types that are trusted, beyond those that always are.
     """
+    path, trusted = use.model, use.trusted
+    assert path is not None
+    if use.require or use.positive is not None:
+        flag = "--require" if use.require else "--positive"
+        raise ValueError(
+            f"{flag} goes with --decision: a saved model has the promises and the labels that it was "
+            "trained with"
+        )
     model = load(path, trusted=trusted)
     if model.encoding is None or not model.encoding.from_frame:
         raise ValueError(f"{path} was trained on an array without column names: use it from Python")

@@ -198,6 +198,7 @@ def score_of(problem: Problem, report: Audit, confidence: float | None = None) -
     if broken:
         worst = max(max(_violation(promise), 0.0) for promise in broken)
         return 1.0 / (1.0 + worst) if worst > 0 else 1.0 - np.finfo(float).eps
+    assert report.objective.value is not None  # scorers are given labels
     return 1.0 + _worth(problem, report.objective.value)
 
 

@@ -96,6 +96,15 @@ def parse_objective(text: str) -> Metric:
     return _read(text, _Reader.objective)
 
 
+def parse_condition(text: str) -> Subset:
+    """The condition on rows that `text` states.
+
+    >>> parse_condition('status in ("approved", "granted") and amount > 0')
+    status in ("approved", "granted") and amount > 0
+    """
+    return _read(text, lambda reader: reader.subset(reader.tree))
+
+
 def read_rate(text: str) -> Metric:
     """The rate, ratio or area whose own words these are, however long and in our spelling, as in files.
 
