@@ -96,10 +96,10 @@ def audit(
     ----------
     problem : Problem, constraint, str or list of them
         The objective and the promises, or promises alone.
-    model : Mixture, RateConstrainedClassifier or classifier
+    model : Mixture, RateConstrainedClassifier or classifier, default=None
         A mixture, an estimator that has one as `solution_`, or any fitted classifier with `predict`,
         whoever made it.
-    population : Population
+    population : Population, default=None
         The rows, with labels. They may be on disk, `rb.Parquet`: they are read once.
     decisions : array of shape (n,), str or Subset, default=None
         In place of `model`: decisions that were made, as an array, as the name of a column, or as a

@@ -66,9 +66,9 @@ def certify(
     ----------
     problem : Problem, constraint, str or list of them
         The promises, made before looking at these rows.
-    model : Mixture, RateConstrainedClassifier or classifier
+    model : Mixture, RateConstrainedClassifier or classifier, default=None
         What is to be certified: a mixture, a fitted estimator, or any fitted classifier with `predict`.
-    population : Population
+    population : Population, default=None
         Rows with labels, drawn independently from where the model is used. It must not have been trained
         on them, nor chosen by them.
     decisions : array of shape (n,), str or Subset, default=None
