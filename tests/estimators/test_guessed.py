@@ -107,6 +107,30 @@ def test_whatever_is_missing_the_promise_is_kept_on_these_rows() -> None:
     assert model.audit(people, y).kept
 
 
+def test_if_nothing_is_missing_anything_is_the_plain_model(tmp_path) -> None:
+    people, y = drawn(0, 800)
+    people["race"] = people["true"]
+    way = rb.guessed("race", missing="anything")
+    plain, own = (
+        rb.RateConstrainedClassifier(PROMISE, guessed=each, **OPTIONS).fit(people, y)
+        for each in (None, way)
+    )
+    new, labels = drawn(1, 1500)
+    assert (plain.decision_function(new) == own.decision_function(new)).all()
+    assert "nothing is assumed" in str(own.status_)
+    again = rb.load(own.save(tmp_path / "model.safetensors"))
+    hidden = new.assign(race=new["hidden"])
+    for model in (own, again):  # rows with missing values are audited for their worst case
+        told, worst = (
+            model.audit(rows, labels).promises[0] for rows in (new.assign(race=new["true"]), hidden)
+        )
+        assert "missing" not in told.words
+        assert worst.slack < told.slack
+    strict = own.with_constraints(PROMISE.replace("0.8", "0.85"))
+    assert "missing" not in str(strict.constraints_[0])
+    assert "missing(race)" in str(rb.certify(own.solution_.problem, own, rb.Population(hidden, labels)))
+
+
 def test_audited_rows_are_enough_to_train_on() -> None:
     people, y = drawn(0)
     way = rb.guessed("race", audited="seen")

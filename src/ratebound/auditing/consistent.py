@@ -3,8 +3,8 @@
 Rows with the same guess that a promise counts alike are a *stratum*. Its audited rows tell how many of
 each true group there are among the others, within an interval. The interval is exact: audited rows are
 drawn from the stratum without replacement. An equal share of what may go wrong falls to each stratum and
-group, so all hold at once. Any grouping within the intervals is possible. With m the rows of a stratum in
-a group, a rate is
+group, so all hold at once. Any grouping within the intervals is possible. With m the rows of a stratum
+in a group, a rate is
 
     Σ m(stratum, group) counted(stratum, group) / Σ m(stratum, group) over(stratum, group)
 

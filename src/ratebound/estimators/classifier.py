@@ -62,7 +62,7 @@ from ratebound.game.learner import Learner
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile, parted
 from ratebound.problem.frames import columns_by_name, unmasked
-from ratebound.problem.guessing import copied_by, guess_of, with_known_groups
+from ratebound.problem.guessing import copied_by, guess_of, knowing, with_known_groups
 from ratebound.problem.labels import class_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
@@ -359,9 +359,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         first, classes = given_rows(self, X, y, columns, sample_weight)
         seed = of_first(int(check_random_state(self.random_state).randint(2**31 - 1)))
         confidence = self.confidence if self._share_to_certify is None else self.confidence or CERTIFIED
-        problem = asked_for(self.objective, self.constraints).guessing(as_guessed(self.guessed))
-        check_spoken_of(others, problem)
-        people = {FIRST: first, **other_populations(others, classes, problem)}
+        asked_of = asked_for(self.objective, self.constraints)
+        check_spoken_of(others, asked_of)
+        people = {FIRST: first, **other_populations(others, classes, asked_of)}
+        problem = knowing(asked_of, as_guessed(self.guessed), people)
         check_guesses(problem, known, self._share_to_certify)
         people = with_known_groups(problem, people)
         check_audited(problem, people)
@@ -480,9 +481,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 "by the game, or comes from a file: fit it with method='plug-in'"
             )
         asked, rules, encoding, classes = self._learned
-        problem = asked_for(self.objective, constraints).guessing(as_guessed(self.guessed))
+        people = asked.compiled.populations
+        problem = knowing(asked_for(self.objective, constraints), as_guessed(self.guessed), people)
         try:
-            compiled = compile(problem, **asked.compiled.populations)
+            compiled = compile(problem, **people)
             check_referrals(compiled)
             other = learned_rules(compiled, rules)
         except ValueError as error:

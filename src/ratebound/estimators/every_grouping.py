@@ -2,9 +2,10 @@
 
 The worst grouping of a rule is a linear program (`auditing.consistent`), as in Wang et al. (2020). It
 counts true groups among rows that are decided alike, which ties it to audited rows much closer than
-guesses alone would. So the worst grouping of one rule is seldom possible for another, and as a constraint
-of its own it would ask for too much. What carries over is by how much a promise falls short in it: the promise
-is asked for with that much more room, and solved for again, until no grouping breaks it.
+guesses alone would. So the worst grouping of one rule is seldom possible for another, and as a
+constraint of its own it would ask for too much. What carries over is by how much a promise falls short
+in it: the promise is asked for with that much more room, and solved for again, until no grouping breaks
+it.
 """
 
 from __future__ import annotations

@@ -23,9 +23,18 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.problem.values import ReadColumn
 from ratebound.rates.expressions import FIRST, Rate
-from ratebound.rates.grouping import Goal
-from ratebound.rates.guesses import Guessed, rates_in
-from ratebound.rates.subsets import Compare, In, Name, column_text, columns_in, leaves, value_text
+from ratebound.rates.grouping import Goal, Promise
+from ratebound.rates.guesses import Guessed, rates_in, whatever_is_missing
+from ratebound.rates.subsets import (
+    Compare,
+    In,
+    Missing,
+    Name,
+    column_text,
+    columns_in,
+    leaves,
+    value_text,
+)
 
 ROUNDING = 0.005  # by which probabilities may miss a sum of one, as those with two or three digits do
 COPIES = "(row)"  # the column that tells which rows are copies of one
@@ -62,6 +71,49 @@ def with_known_groups(
                 raise ValueError(f"{each}: population {called!r}: {error}") from None
         people[name] = own
     return people
+
+
+def knowing(
+    problem: Problem, ways: tuple[Guessed, ...], populations: Mapping[str, Population]
+) -> Problem:
+    """The problem whose columns are known so, on these rows.
+
+    If nothing is missing in a column that may be anything where it is, promises stay in their own words.
+    """
+    closed = tuple(each for each in ways if not _is_open(each, populations))
+    return problem.guessing([each for each in ways if each not in closed]).known_by(ways)
+
+
+def whatever_is_missing_here(problem: Problem, populations: Mapping[str, Population]) -> Problem:
+    """The problem whose promises hold whatever is missing in these rows.
+
+    A model that was trained where nothing was missing has promises in their own words.
+    """
+    for each in problem.guessed:
+        if each.level == "anything" and _is_open(each, populations):
+            promises = [
+                promise
+                if _is_excused_for(promise, each.column)
+                else whatever_is_missing(promise, each.column)
+                for promise in problem.subject_to
+            ]
+            if tuple(promises) != problem.subject_to:
+                problem = problem.promising(promises).leaving_out(problem.left_out)
+    return problem
+
+
+def _is_open(each: Guessed, populations: Mapping[str, Population]) -> bool:
+    """Whether some row may have any value, as far as that can be told without reading a file."""
+    return each.level != "anything" or any(
+        rows.stored or rows.values(each.column).missing.any()
+        for rows in populations.values()
+        if each.column in rows.column_names
+    )
+
+
+def _is_excused_for(promise: Promise, column: Name) -> bool:
+    """Whether a promise says already what holds whatever is missing in a column."""
+    return any(Missing(column) in tuple(leaves(rate.subset)) for rate in rates_in(promise))
 
 
 def copied_by(problem: Problem) -> Name | None:

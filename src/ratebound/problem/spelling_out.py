@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.base.types import Array
+from ratebound.problem.guessing import whatever_is_missing_here
 from ratebound.problem.masks import masker, spoken_of
 from ratebound.problem.population import Population
 from ratebound.problem.problem import LeftOut, Problem
@@ -54,6 +55,7 @@ def spelled_out(
       recall(sex == "Male") >= 0.95 * recall()
       recall(missing(sex)) >= 0.95 * recall()
     """
+    problem = whatever_is_missing_here(problem, populations)
     classes = next((p.classes for p in populations.values() if p.classes is not None), ())
     each_class = [each for p in problem.subject_to for each in _each_class(p, classes)]
     if tuple(each_class) == problem.subject_to and not any(isinstance(p, Goal) for p in each_class):
