@@ -156,6 +156,13 @@ def _add_problem(command: argparse.ArgumentParser) -> None:
     add("--require", metavar="PROMISE", action="append", help="a promise to keep; may be repeated")
     add("--minimize", metavar="RATE", help="the objective, such as error_rate(), the default")
     add("--maximize", metavar="RATE", help="an objective to maximize instead, such as f_score()")
+    add(
+        "--guessed",
+        metavar="WORDS",
+        action="append",
+        help="how a group is known that is guessed or missing, such as 'race: p_black, p_white', 'race: "
+        "audited = race_seen' or 'race: missing = anything'; may be repeated",
+    )
     add("--model", choices=MODELS, help="what to train (default linear)")
     add("--known", **COLUMNS, help="columns known at prediction time, to set thresholds by")
     add("--population", **POPULATION)

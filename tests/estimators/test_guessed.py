@@ -148,13 +148,19 @@ def test_audited_rows_are_enough_to_train_on() -> None:
         ({"guessed": rb.guessed("race", audited="few")}, "at least 30 are needed: have about"),
         ({"guessed": rb.guessed("race", audited="none")}, "missing in every row"),
         ({"guessed": rb.guessed("race", audited="gone")}, "no column 'gone'"),
+        ({"guessed": rb.guessed("Race", missing="anything")}, "no promise names 'Race', did you mean"),
+        ({"guessed": rb.guessed("race", audited="other")}, "drawn at random; it holds 'c'"),
+        (
+            {"guessed": rb.guessed("race", audited="seen"), "features": ["x", "seen"]},
+            "leave it out of features",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_refused(options: dict, words: str) -> None:
     people, y = drawn(0, 300)
     few = people["true"].to_numpy(dtype=object)
     few[40:] = None
-    people = people.assign(few=few, none=None)
+    people = people.assign(few=few, none=None, other=np.where(people["x"] > 0, "c", None))
     with pytest.raises(ValueError, match=words):
         rb.RateConstrainedClassifier(PROMISE, **(OPTIONS | options)).fit(people, y)
     with pytest.raises(TypeError, match=r"rb\.guessed"):

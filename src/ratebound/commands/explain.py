@@ -6,9 +6,11 @@ from typing import Any
 
 from ratebound.commands.answers import one_notice, tell, working
 from ratebound.commands.folders import check_files
-from ratebound.commands.promises import stated
+from ratebound.commands.promises import stated, ways_of
 from ratebound.commands.rows import called, read_given, tell_columns, told_classes
 from ratebound.commands.runs import Run
+from ratebound.problem.guessing import knowing
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import label_classes
 from ratebound.rates.subsets import column_text
 
@@ -17,7 +19,7 @@ def explain(run: Run) -> int:
     """Say what each promise means; the exit status is 1 where no classifier could keep them all."""
     from ratebound.estimators import explaining, planning
 
-    problem = stated(run)
+    problem, ways = stated(run), ways_of(run)
     if not problem.subject_to:
         raise ValueError(
             "which promise should be explained? Give --require, as in --require 'recall() >= 0.9'"
@@ -26,6 +28,7 @@ def explain(run: Run) -> int:
     with one_notice():
         given = read_given(run, problem, sample=True)
         run = given.run
+        problem = knowing(problem, ways, {FIRST: given.people, **given.others})
         tell_columns(given.people.X, given.features)
     asked: dict[str, Any] = {
         "known": run.known or (), "model": run.model, "features": given.features, "seed": run.seed,

@@ -9,6 +9,7 @@ from ratebound.commands.runs import Run
 from ratebound.problem.problem import Problem
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.expressions import FIRST
+from ratebound.rates.guesses import Guessed, as_guessed, read_guessed
 from ratebound.rates.subsets import Compare, In, leaves
 from ratebound.tables.texts import Kind
 
@@ -40,6 +41,14 @@ def stated(run: Run) -> Problem:
     problem = Problem(minimize, run.require, maximize=run.maximize)
     check_populations(problem, run.population)
     return problem
+
+
+def ways_of(run: Run) -> tuple[Guessed, ...]:
+    """How columns are known that are guessed or missing."""
+    try:
+        return as_guessed(map(read_guessed, run.guessed))
+    except ValueError as error:
+        raise ValueError(f"--guessed: {error}") from None
 
 
 def check_populations(problem: Problem, others: Iterable[str]) -> None:

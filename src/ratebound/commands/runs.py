@@ -27,6 +27,7 @@ class Run:
     positive: Any = None  # the label that means yes; if not given, the last in sorted order
     refer: str | None = None  # what the decision is called that refers a row to a person
     require: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()  # how groups are known that are guessed or missing
     minimize: str | None = None  # error_rate(), if nothing is maximized either
     maximize: str | None = None
     model: str = "linear"
@@ -105,6 +106,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
     ),
     "refer": ("what a referral is called", _is_text),
     "require": ("a constraint in quotes, or a list of them", _is_texts),
+    "guessed": ("words such as 'race: p_black, p_white', or a list of them", _is_texts),
     "minimize": ("a rate, or what is made of rates, in quotes", _is_text),
     "maximize": ("a rate, or what is made of rates, in quotes", _is_text),
     "model": _one_of(MODELS),
@@ -139,7 +141,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
     "html": ("a path", _is_text),
     "quiet": ("true or false", _is_truth),
 }
-LISTS = ("data", "require", "features", "exclude", "categorical", "known")
+LISTS = ("data", "require", "guessed", "features", "exclude", "categorical", "known")
 PATHS = ("out", "html")
 NUMBERS = ("certify", "holdout", "max_time")
 
@@ -299,9 +301,9 @@ def _flags(key: str, value: Any) -> Iterator[str]:
     flag = f"--{key.replace('_', '-')}"
     if isinstance(value, bool) and key != "positive":
         yield flag if value else f"--no-{key}"
-    elif key == "require":
-        for promise in value:
-            yield from (flag, promise)
+    elif key in ("require", "guessed"):
+        for words in value:
+            yield from (flag, words)
     elif isinstance(value, dict):
         for name, path in value.items():
             yield from (flag, f"{name}={path}")

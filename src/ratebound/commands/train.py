@@ -15,13 +15,14 @@ from ratebound.base.writing import write_whole
 from ratebound.commands.answers import failing, note, one_notice, tell, working
 from ratebound.commands.folders import check_files, check_folder, whole_folder
 from ratebound.commands.on_disk import files_of
-from ratebound.commands.promises import stated
+from ratebound.commands.promises import stated, ways_of
 from ratebound.commands.rows import Given, called, read_given, tell_columns
 from ratebound.commands.runs import Run, as_command
 from ratebound.commands.together import dealt_out, joined
 from ratebound.commands.unfinished import alone_in, forget, games_of, is_kept, tell_of_others
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile, parted
+from ratebound.problem.guessing import as_given, copied_by, knowing
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.ranges import Parity
@@ -52,11 +53,12 @@ def _trained(run: Run) -> int:
     out = run.out
     check_folder(out, FILES)
     check_files({"--json": run.json}, (*run.data, *run.population.values()))
-    problem = stated(run)
+    problem, ways = stated(run), ways_of(run)
     _check_new(out, run)
     with one_notice():
         given = dealt_out(read_given(run, problem))
         run = given.run
+        problem = knowing(problem, ways, {FIRST: given.people, **given.others})
         measurable = problem.at_levels(dict.fromkeys(problem.leveled))
         fitting, aside = _parted(compile(measurable, given.people, **given.others), run)
         # Ratios that are compared with ratios are compiled at levels, which training searches for.
@@ -103,7 +105,9 @@ def _written(
     solution = replace(model.solution_, classes=given.classes)
     with working("auditing", run.quiet):
         files = digests_of(files_of(run.data))
-        report = audit(promised, solution, aside.first, clusters=run.groups, **aside.others)
+        others = {name: as_given(rows, given.others[name]) for name, rows in aside.others.items()}
+        rows = as_given(aside.first, given.people)
+        report = audit(promised, solution, rows, clusters=run.groups, **others)
         audited = replace(
             report, provenance=None, card=None
         ).to_dict()  # that of the model is its record
@@ -118,7 +122,7 @@ def _written(
         )
         if processes.is_first():
             _write(solution, report, f"Audit on {'held-out' if run.holdout else 'training'} rows", out)
-    trained_on = fitting.sizes[FIRST] - solution.record.made.rows.get(ASIDE, 0)
+    trained_on = len(as_given(fitting.first, given.people)) - solution.record.made.rows.get(ASIDE, 0)
     ended = model.trace_.ended
     if ended not in EARLY:
         forget(games)
@@ -138,12 +142,13 @@ def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
     """
     from ratebound.estimators.belonging import together
 
-    belonging = together(everyone, run.groups, told=run.confidence is not None)
+    groups = copied_by(everyone.problem) if run.groups is None else run.groups
+    belonging = together(everyone, groups, told=run.confidence is not None)
     if not run.holdout:
         return everyone, everyone
-    groups = None if not run.known else known_groups(run.known, everyone)[2]
+    known = None if not run.known else known_groups(run.known, everyone)[2]
     try:
-        return parted(everyone, run.holdout, run.seed, groups, belonging)
+        return parted(everyone, run.holdout, run.seed, known, belonging)
     except ValueError as error:
         raise ValueError(
             f"{error}; there are too few such rows to train and audit on: change --holdout, or --seed"

@@ -45,10 +45,10 @@ from ratebound.estimators.given import (
     check_whole_population,
     encoded,
     encoding_for,
-    expert_columns,
     given_rows,
     other_populations,
     trained_labels,
+    unknown_columns,
     unseen,
 )
 from ratebound.estimators.guessing import check_audited, check_guesses
@@ -565,7 +565,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[Search, Encoding]:
         """The search for this learner, whose rows are encoded as it takes them, or as another does."""
         fitting, known = asked.compiled, asked.known
-        features = unseen(self.features, expert_columns(fitting.problem), fitting.first.X)
+        features = unseen(self.features, unknown_columns(fitting.problem), fitting.first.X)
         encoding = encoding_for(fitting.first, seen_by or learner, features)
         guesses = (guess_of(each) for each in fitting.problem.guessed)
         held = (name for name in guesses if name in fitting.first.column_names)

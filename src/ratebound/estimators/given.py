@@ -300,22 +300,25 @@ def block_costs(compiled: Compiled) -> Array:
     return more
 
 
-def expert_columns(problem: Problem) -> tuple[Name, ...]:
-    """The columns with what people decided, which no model may see: they are not there beforehand."""
-    return tuple(dict.fromkeys(rate.expert for rate in problem.rates if rate.expert is not None))
+def unknown_columns(problem: Problem) -> dict[Name, str]:
+    """The columns that no model may see, since new rows have none, and what each holds."""
+    experts = (rate.expert for rate in problem.rates if rate.expert is not None)
+    audited = (each.audited for each in problem.guessed if each.audited is not None)
+    return dict.fromkeys(
+        experts, "is what an expert decides, which is not known before a row is referred"
+    ) | dict.fromkeys(audited, "has the true group of audited rows, which is not known of new ones")
 
 
-def unseen(features: Features | Sequence[Name] | None, columns: Sequence[Name], X: Any) -> Any:
-    """The features that a model may see, without these columns of a table."""
+def unseen(
+    features: Features | Sequence[Name] | None, columns: Mapping[Name, str], X: Any
+) -> Features | Sequence[Name] | None:
+    """The features that a model may see, without these columns of a table, each with what it holds."""
     there = [name for name in columns if name in frame_columns(X)]
     if not there:
         return features
     own = as_features(features)
     if named := [name for name in there if name in (own.only or ())]:
-        raise ValueError(
-            f"features: {named[0]!r} is what an expert decides, which is not known before a row is "
-            "referred: leave it out of features"
-        )
+        raise ValueError(f"features: {named[0]!r} {columns[named[0]]}: leave it out of features")
     if own.only is not None:
         return own
     return replace(own, exclude=[*own.exclude, *(name for name in there if name not in own.exclude)])

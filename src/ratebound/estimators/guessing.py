@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
+from ratebound.base.checks import nearest
+from ratebound.problem.frames import some
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
@@ -15,8 +19,14 @@ FEWEST = 30  # audited rows that a rate of a group is counted on, at least
 
 
 def check_guesses(problem: Problem, known: Iterable[Name] | None, certify: float | None) -> None:
-    """Raise where decisions would use a guess as if it were known, or a certificate rest on one."""
+    """Raise if no promise is about a guess, decisions would use it, or a certificate rest on it."""
+    named = problem.columns
     for each in problem.guessed:
+        if problem.subject_to and each.column not in named:
+            raise ValueError(
+                f"{each}: no promise names {each.column!r}{nearest(str(each.column), map(str, named))} "
+                "Name it in a promise, or leave it out of guessed="
+            )
         if each.column in (known or ()):
             raise ValueError(
                 f"known={each.column!r}: {each} says that it is guessed, so nobody knows it when "
@@ -46,8 +56,11 @@ def check_audited(problem: Problem, people: Mapping[str, Population]) -> None:
             if few < FEWEST:
                 needed = math.ceil(1.2 * FEWEST * audited / few) if few else None
                 about = f"about {needed:,} in all" if needed else "more"
+                held = rows.values(each.column)
+                values = np.unique(held.values[~held.missing] if held.codes is None else held.values)
+                there = "" if few else f"; it holds {some(values)}"
                 raise ValueError(
                     f"{rate}: it is counted on {few} of the {audited:,} rows that column "
                     f"{each.audited!r} says the group of, and at least {FEWEST} are needed: have "
-                    f"{about} audited, drawn at random"
+                    f"{about} audited, drawn at random{there}"
                 )

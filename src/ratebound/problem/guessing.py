@@ -24,7 +24,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.values import ReadColumn
 from ratebound.rates.expressions import FIRST, Rate
 from ratebound.rates.grouping import Goal, Promise
-from ratebound.rates.guesses import Guessed, rates_in, whatever_is_missing
+from ratebound.rates.guesses import Guessed, as_guessed, rates_in, whatever_is_missing
 from ratebound.rates.subsets import (
     Compare,
     In,
@@ -80,8 +80,8 @@ def knowing(
 
     If nothing is missing in a column that may be anything where it is, promises stay in their own words.
     """
-    closed = tuple(each for each in ways if not _is_open(each, populations))
-    return problem.guessing([each for each in ways if each not in closed]).known_by(ways)
+    known = problem.guessing([each for each in ways if _is_open(each, populations)])
+    return known.known_by(as_guessed(dict.fromkeys((*problem.guessed, *ways))))
 
 
 def whatever_is_missing_here(problem: Problem, populations: Mapping[str, Population]) -> Problem:
@@ -176,7 +176,8 @@ def _known(population: Population, each: Guessed) -> Population:
 def _check_some(each: Guessed, column: ReadColumn, name: Name) -> None:
     if column.missing.all():
         remedy = {
-            "anything": "nothing can be promised of its groups",
+            "anything": "nothing can be promised of its groups: audit some rows, and say "
+            f"guessed({value_text(name)}, audited='column')",
             "audited": "no row was audited: have some audited, drawn at random",
         }[each.level]
         raise ValueError(f"column {name!r} is missing in every row, so {remedy}")
@@ -231,6 +232,13 @@ def of_copies(population: Population, scores: Array) -> Array:
     return scores[..., row] if scores.ndim and scores.shape[-1] == rows != len(row) else scores
 
 
+def as_given(population: Population, given: Population) -> Population:
+    """The rows of a part of `given`, each of them once and as it was given."""
+    if COPIES not in population.columns:
+        return population
+    return given.only(np.unique(population.columns[COPIES]))
+
+
 def without_copies(population: Population) -> Population:
     """One of the copies of each row, which weighs what all of them do."""
     if COPIES not in population.columns:
@@ -262,7 +270,9 @@ def _numbers(population: Population, name: Name) -> Array:
     column = population.values(name)
     if column.kinds - {"numbers"}:
         held = " and ".join(sorted(column.kinds))
-        raise ValueError(f"column {name!r} holds {held}, and probabilities are numbers")
+        raise ValueError(
+            f"column {name!r} holds {held}, and probabilities are numbers: write it as such"
+        )
     values = column.values.astype(float)
     return values if column.codes is None else np.append(values, np.nan)[column.codes]
 
@@ -298,8 +308,9 @@ def _check(likely: Array, each: Guessed) -> None:
             )
         wrong = own[(own < 0) | (own > 1 + ROUNDING)]
         if len(wrong):
+            remedy = "write 0 in its place" if wrong[0] < 0 else "divide percentages by 100"
             raise ValueError(
-                f"column {name!r} holds {wrong[0]:g}, and a probability lies between 0 and 1"
+                f"column {name!r} holds {wrong[0]:g}, and a probability lies between 0 and 1: {remedy}"
             )
     sums = likely.sum(axis=1)
     off = np.flatnonzero(np.abs(sums - 1) > ROUNDING)

@@ -301,6 +301,62 @@ def _by_names(name: Name, columns: Sequence[Name]) -> list[Value]:
     return list(own)
 
 
+OPTIONS = ("audited", "worst", "missing")  # what a text may say beside columns of probabilities
+
+
+def read_guessed(text: str) -> Guessed:
+    """What a text says of a column, as on a command line.
+
+    >>> read_guessed("race: p_black, p_white")
+    guessed("race", probabilities={"black": "p_black", "white": "p_white"})
+    >>> read_guessed("race: 1 = p_black, 2 = p_white")
+    guessed("race", probabilities={1: "p_black", 2: "p_white"})
+    >>> read_guessed("race: audited = race_seen, worst = 0.9")
+    guessed("race", audited="race_seen", worst=0.9)
+    >>> read_guessed("race: missing = anything")
+    guessed("race", missing="anything")
+    """
+    column, colon, rest = text.partition(":")
+    parts = [[side.strip() for side in part.rpartition("=")] for part in rest.split(",")]
+    column, named = column.strip(), [bool(equals) for _, equals, _ in parts]
+    given = {key: value for key, _, value in parts}
+    mixed = any(named) and not all(named)
+    if not column or not colon or mixed or not all(value for *_, value in parts):
+        raise ValueError(_not_read(text))
+    if not any(named):
+        return guessed(column, probabilities=[value for *_, value in parts])
+    if "" in given or len(given) < len(parts):
+        raise ValueError(_not_read(text))
+    if not set(given) & set(OPTIONS):
+        return guessed(column, probabilities={_value(key): value for key, value in given.items()})
+    if not set(given) <= set(OPTIONS):
+        raise ValueError(_not_read(text))
+    options: dict[str, Any] = dict(given)
+    if "worst" in options:
+        options["worst"] = _value(options["worst"])
+    try:
+        return guessed(column, **options)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def _value(text: str) -> Value:
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _not_read(text: str) -> str:
+    return (
+        f"{text!r} does not say how a column is known: write 'race: p_black, p_white', 'race: black = "
+        "p_1, white = p_2', 'race: audited = race_seen', with ', worst = 0.9' if need be, or 'race: "
+        "missing = anything'"
+    )
+
+
 def as_guessed(given: Any) -> tuple[Guessed, ...]:
     """What is given as ``guessed=``: none, one or several, each of another column."""
     several = () if given is None else (given,) if isinstance(given, Guessed) else given
