@@ -10,6 +10,7 @@ from ratebound.datasets.bank import fetch_bank, load_bank
 from ratebound.datasets.business_entity import load_business_entity
 from ratebound.datasets.compas import load_compas
 from ratebound.datasets.filtering import load_filtering
+from ratebound.datasets.frames import load_frame
 from ratebound.datasets.map_intent import load_map_intent
 from ratebound.datasets.splits import Splits
 from ratebound.datasets.thresholding import load_thresholding
@@ -22,6 +23,7 @@ __all__ = [
     "load_business_entity",
     "load_compas",
     "load_filtering",
+    "load_frame",
     "load_map_intent",
     "load_thresholding",
 ]
