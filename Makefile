@@ -7,7 +7,9 @@ READY := .venv/.ready
 ENVIRONMENTS := $(READY) .venv-dist/.ready .venv-lowest/.ready
 
 # Models here are small: one thread each is faster, and far steadier, than sharing the cores.
+# LightGBM asks for all cores by itself, and its threads would spin while they wait for each other.
 export OMP_NUM_THREADS ?= 1
+export OMP_THREAD_LIMIT ?= 1
 
 # Modules are compiled when they are first imported: to compile all of every library takes longer.
 INSTALL := -m pip install --quiet --no-compile
