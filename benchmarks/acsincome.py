@@ -2,9 +2,9 @@
 
     python benchmarks/acsincome.py                # a few minutes; needs the folder shared/bench
 
-Everyone is judged by accuracy and by the least over the largest recall among the nine races, computed here
-from row-level decisions. The published models were trained on 998,700 other rows of the survey and tuned
-in a hundred trials each; ours are trained on the 332,900 rows of the published validation file, with
+Everyone is judged by accuracy and by the least over the largest recall among the nine races, computed
+here from row-level decisions. The published models were trained on 998,700 other rows of the survey
+and tuned in a hundred trials each; ours are trained on the 332,900 rows of the published validation file, with
 default settings, and never see the test file.
 """
 
@@ -37,7 +37,9 @@ def ours(train, test, ratio: float | None, confidence: float | None) -> tuple[np
     import ratebound as rb
 
     X, y, races = train
-    asked = [f"recall(RAC1P == {race}) >= {ratio} * recall()" for race in np.unique(races)] if ratio else []
+    asked = (
+        [f"recall(RAC1P == {race}) >= {ratio} * recall()" for race in np.unique(races)] if ratio else []
+    )
     model = rb.RateConstrainedClassifier(asked, model="lightgbm", confidence=confidence, random_state=0)
     started = time.process_time()
     model.fit(X, y, columns={"RAC1P": races})
@@ -71,9 +73,13 @@ def main() -> None:
     for ratio in (None, *ASKED):
         yes, seconds, status = ours(train, test, ratio, 0.9)
         accuracy, reached = judged(*test[1:], yes)
-        title = "LightGBM, no promise" if ratio is None else f"**ratebound**, at least {ratio:.0%} of all"
+        title = (
+            "LightGBM, no promise" if ratio is None else f"**ratebound**, at least {ratio:.0%} of all"
+        )
         print(title, accuracy, reached, f"{seconds:.0f} s", status, file=sys.stderr, flush=True)
-        lines.append([title, f"{len(train[1]):,}", f"{accuracy:.4f}", f"{reached:.3f}", f"{seconds:.0f}"])
+        lines.append(
+            [title, f"{len(train[1]):,}", f"{accuracy:.4f}", f"{reached:.3f}", f"{seconds:.0f}"]
+        )
     print(markdown(["", "trained on rows", "accuracy", "least over largest recall", "CPU s"], lines))
 
 

@@ -1,4 +1,4 @@
-"""The picture of the README, made by the README's own code: python docs/hero.py draws images/hero.svg."""
+"""The picture of the README, made by its own code: python docs/hero.py draws images/hero.svg."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ HERE = Path(__file__).parent
 GROUPS = ("under 30", "30 to 59", "60 and over")
 BOUND = 0.6
 STYLE = """
-text{font:14px system-ui,-apple-system,"Segoe UI",sans-serif;fill:#1b2733}.head{font-weight:600;font-size:16px}
-.small{font-size:12.5px;fill:#566573}.bad{fill:#b3261e}.good{fill:#1b7f4b}.line{stroke:#566573;stroke-width:2}
-.bound{stroke:#1b2733;stroke-dasharray:4 4}.paper{fill:#fff}.bad.whisker{stroke:#b3261e}.good.whisker{stroke:#1b7f4b}
-.whisker{stroke-width:2.5}
-@media (prefers-color-scheme:dark){text{fill:#e8edf2}.small{fill:#aab6c2}.paper{fill:#14191f}.bound{stroke:#e8edf2}
-.bad{fill:#ff8a80}.good{fill:#6fd39b}.bad.whisker{stroke:#ff8a80}.good.whisker{stroke:#6fd39b}}
+text { font: 14px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1b2733 }
+.head { font-weight: 600; font-size: 16px } .small { font-size: 12.5px; fill: #566573 }
+.bound { stroke: #1b2733; stroke-dasharray: 4 4 } .paper { fill: #fff } .whisker { stroke-width: 2.5 }
+.bad { fill: #b3261e; stroke: #b3261e } .good { fill: #1b7f4b; stroke: #1b7f4b }
+text.small { stroke: none }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e8edf2 } .small { fill: #aab6c2 } .paper { fill: #14191f } .bound { stroke: #e8edf2 }
+  .bad { fill: #ff8a80; stroke: #ff8a80 } .good { fill: #6fd39b; stroke: #6fd39b }
+}
 """
 WIDE, HIGH, LEFT, PANEL = 860, 250, 110, 330
 

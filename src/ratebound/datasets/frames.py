@@ -1,4 +1,4 @@
-"""The data sets that ship with the package, as the tables people have: a pandas DataFrame and its labels."""
+"""The data sets that ship with the package, as tables: a pandas DataFrame and its labels."""
 
 from typing import Any
 
