@@ -4,8 +4,8 @@
 
 Everyone is judged by accuracy and by the least over the largest recall among the nine races, computed
 here from row-level decisions. The published models were trained on 998,700 other rows of the survey
-and tuned in a hundred trials each; ours are trained on the 332,900 rows of the published validation file, with
-default settings, and never see the test file.
+and tuned in a hundred trials each; ours are trained on the 332,900 rows of the published validation
+file, with default settings, and never see the test file.
 """
 
 import argparse
