@@ -229,7 +229,7 @@ def row_moves(tally: Tally, demands: Sequence[Demand], together: Array | None = 
         for rate, coefficient in demand.expression.terms:
             coefficients[row, places[rate, demand.per_row]] = coefficient
     placed = [tally[name].place for name in names]
-    assert all(each is not None for each in placed)  # in memory
+    assert all(each is not None for each in placed)  # no model has decided of them
     line = np.concatenate([each + starts[name] for each, name in zip(placed, names, strict=True)])
     weight = np.concatenate([tally[name].weight for name in names])
     return RowMoves(line, hits, over, weight, times, coefficients, together)

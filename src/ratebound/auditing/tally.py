@@ -69,7 +69,7 @@ class Lines:
     codes: Array  # (keys, k) what tells lines apart, the same numbers in all pieces and processes
     chances: dict[float | str, Array]  # (D, k) of each decision, at each threshold that is asked for
     answers: Array | None = None  # (M, 1, k) scores where areas compare them, or predictions (1, k)
-    place: Array | None = None  # (n,) the line of each row, where rows are in memory
+    place: Array | None = None  # (n,) the line of each row, if it is kept
     partial: bool = False  # whether values may be absent that conditions name, as in a batch
 
     def __len__(self) -> int:
@@ -232,8 +232,19 @@ def together(parts: Sequence[Lines]) -> Lines:
             for at in parts[0].chances
         },
         answers=None if answers is None else answers[..., first],
-        place=None,
+        place=_placed(parts, place),
     )
+
+
+def _placed(parts: Sequence[Lines], place: Array) -> Array | None:
+    """The line (n,) of each row of all parts, where each of them knows its own."""
+    found, start = [], 0
+    for part in parts:
+        if part.place is None:
+            return None
+        found.append(place[start : start + len(part)].astype(np.int32)[part.place])
+        start += len(part)
+    return np.concatenate(found)
 
 
 def told_apart(codes: Sequence[Array]) -> tuple[Array, Array]:

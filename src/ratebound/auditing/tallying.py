@@ -21,7 +21,7 @@ from ratebound.problem.deciding import decided_at
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population, assembled
 from ratebound.problem.problem import Problem
-from ratebound.problem.sharing import is_whole, of_all
+from ratebound.problem.sharing import is_shared, is_whole, of_all
 from ratebound.problem.values import ReadColumn, read_values
 from ratebound.rates.costs import cost_columns
 from ratebound.rates.expressions import FIRST, Rate, Ratio
@@ -196,13 +196,16 @@ def _lines(model: Judged, name: str, population: Population, asked: Distinctions
         for piece in population.pieces(columns, inputs=model.inputs):
             for rows in range(0, len(piece), some):
                 part = piece if some >= len(piece) else _only(piece, np.arange(len(piece))[rows:][:some])
-                parts.append(lines_of(part, asked, model, model.answers(name, part), classes))
+                few = lines_of(part, asked, model, model.answers(name, part), classes)
+                parts.append(few if in_memory or model is NOBODY else replace(few, place=None))
             if sum(map(len, parts[1:])) > max(LINES_AT_ONCE, len(parts[0])):
                 parts = [_checked(together(parts), name)]
             shown.update(len(piece))
     lines = together(parts)
+    if is_shared(population):
+        lines = together([replace(each, place=None) for each in of_all(population, lines)])
     if not in_memory:
-        lines = _checked(together(of_all(population, lines)), name)
+        lines = _checked(lines, name)
     if model.predicts:
         try:
             lines = _spelled(lines, f"{model.predicts} on population {called(name)!r}")

@@ -150,9 +150,14 @@ def shared(compiled: Compiled) -> Array:
 
 def _digests(people: Population) -> Array | None:
     """A number for each row (n,), the same for equal features; None where they are not numbers."""
-    X = people.X
-    if X is None:
+    if people.X is None:
         return None
+    if people.stored:  # as models see them
+        return np.concatenate([_digests_of(piece) for piece in people.features.pieces()])
+    return _digests_of(people.X)
+
+
+def _digests_of(X: Any) -> Any:
     if is_sparse(X):
         rows = X.tocsr()
         sums = np.append(np.uint64(0), np.cumsum(_mixed(rows.data, _odd(X.shape[1])[rows.indices])))

@@ -367,7 +367,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         people = with_known_groups(problem, people)
         check_audited(problem, people)
         by = copied_by(problem) if by is None else by
-        check_on_disk(self.model, learners[-1], people)
+        check_on_disk(self.model, learners, people)
         fitting, aside = self._set_aside(problem, people, seed, by)
         check_referrals(fitting)
         asked = Search(
@@ -547,11 +547,12 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 if why:
                     said = f"It was trained by the game, since for the plug-in {why}."
                     continue
-                if errors_only(asked.compiled):
+                if errors_only(asked.compiled) and not asked.compiled.stored:
                     labels = learner.labels(asked.compiled.sizes[FIRST])
                     own, encoding = self._prepared(asked, labels, seen_by=learner)
                     return own, as_it_says(search(own), own), encoding
-            if tried and not learner.takes_weights:
+            stored = asked.compiled.stored and not learner.takes_stored
+            if tried and (stored or not learner.takes_weights):
                 break
             own, encoding = self._prepared(asked, learner)
             tried.append((*releveled(own, search(own)), encoding))

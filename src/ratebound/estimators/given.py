@@ -397,14 +397,19 @@ def encoding_for(
     return fit_to_pieces(pieces, features, learner.style, takes_missing=missing, coded=True)
 
 
-def check_on_disk(model: Any, learner: Learner, people: Mapping[str, Population]) -> None:
-    """Raise where rows are on disk or shared out and a model needs them all here, before any is read."""
-    if any(each.stored for each in people.values()) and not learner.takes_stored:
+def check_on_disk(model: Any, learners: Sequence[Learner], people: Mapping[str, Population]) -> None:
+    """Raise where rows are on disk or shared out and a model needs them all here, before any is read.
+
+    It is trained by the first of the `learners` that can be; only the last trains in several processes.
+    """
+    stored = any(each.stored for each in people.values())
+    if stored and not any(learner.takes_stored for learner in learners):
         raise ValueError(
-            f"model={model!r} needs all rows in memory, and these are on disk: use 'linear' or 'mlp', "
-            "or train on what their in_memory() gives"
+            f"model={model!r} needs all rows in memory, and these are on disk: use 'linear', 'mlp', "
+            "'lightgbm', 'xgboost' or a classifier with partial_fit, with confidence= and without "
+            "player=; or train on what their in_memory() gives"
         )
-    if any_shared(people) and not learner.takes_stored:
+    if any_shared(people) and not learners[-1].takes_stored:
         raise ValueError(
             f"model={model!r} is trained by one process: use 'linear' or 'mlp', or start one process"
         )

@@ -31,13 +31,14 @@ from ratebound.game.learner import Learner
 from ratebound.game.programs import Pool, best_goal_mixture, pool_of_candidates
 from ratebound.game.trace import Trace
 from ratebound.learners.calibration import Calibration
-from ratebound.learners.forecast import regressed
+from ratebound.learners.forecast import inputs_of, regressed, values_on
 from ratebound.problem.coefficients import Block
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import at_point
 from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import frame_columns, rows_of
 from ratebound.problem.reductions.goal import Linearization, start_of
+from ratebound.problem.sharing import any_shared
 from ratebound.rates.expressions import FIRST, Ratio
 from ratebound.rates.kinds import referral_of
 from ratebound.rates.named import error_rate
@@ -58,6 +59,7 @@ RULES = SearchWords(
 NEAR = 0.02  # how much less than asked for is near enough
 POINTS = 8  # linear problems on the way to a goal, at most
 WORTH = 1e-5  # of the goal that another of them has to gain
+AT_ONCE = 2**16  # rows that many others share their features with, that are computed with at a time
 
 
 def cannot(compiled: Compiled, asked: Search, learner: Learner) -> str:
@@ -65,8 +67,10 @@ def cannot(compiled: Compiled, asked: Search, learner: Learner) -> str:
     for block in compiled.blocks:
         if block.at != 0:
             return f"it decides at 0 alone, and {_speaking(compiled, block)} is of another threshold"
-    if not compiled.all_in_memory:
-        return "rows are on disk, or with other processes"
+    if any_shared(compiled.populations):
+        return "some rows are with other processes"
+    if compiled.stored and (why := learner.why_not_stored):  # type: ignore[attr-defined]
+        return str(why)
     if asked.known is not None:
         return f"decisions may use {', '.join(asked.known)}"
     of_ratios = any(isinstance(p.left, Ratio) for p in compiled.problem.constraints)
@@ -97,8 +101,9 @@ def search_rules(asked: Search) -> SearchResult:
     if len(alike):
         # What is decided of features that many rows have is decided of all of them. Models of single
         # folds may disagree there; and a row more or less among so many teaches a model little.
-        given = compiled.inputs if forecast.tables else compiled.features
-        outside[:, alike] = forecast.values(rows_of(given, alike)).mean(axis=0)
+        given = inputs_of(compiled, tables=forecast.tables)
+        for some in np.array_split(alike, 1 + len(alike) // AT_ONCE):
+            outside[:, some] = values_on(forecast, rows_of(given, some))
     rules = rules_of(compiled, forecast, outside, split.splits[0], asked.seed, asked.together)
     return solved_rules(asked, rules if asked.compiled.goal is None else for_goal(asked.compiled, rules))
 

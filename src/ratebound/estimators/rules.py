@@ -13,7 +13,7 @@ do nearly as well as a mixture, thresholds are tried too, up to one decision for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -26,7 +26,7 @@ from ratebound.base.linear_program import TOLERANCE, worst_violation
 from ratebound.base.types import Array
 from ratebound.game.players_by_fits import elastic
 from ratebound.game.trace import FoldModels, Split, Trace
-from ratebound.learners.forecast import EVEN, Forecast
+from ratebound.learners.forecast import EVEN, Forecast, inputs_of, values_on
 from ratebound.learners.plug_in import WHOLE, PlugInScorer, scored, terms_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import decided
@@ -108,20 +108,19 @@ class Rules:
     @cached_property
     def inside(self) -> Array:
         """The forecast (J, n) of these rows by what is deployed, also by models that saw them."""
-        forecast, rows = self.scorer.forecast, self.compiled
-        whole: Array = forecast.values(rows.inputs if forecast.tables else rows.features).mean(axis=0)
-        return whole
+        forecast = self.scorer.forecast
+        return values_on(forecast, inputs_of(self.compiled, tables=forecast.tables))
 
     def deployed(self, weights: Array) -> Array:
         """The values (1+m,) of a rule at weights (T,) on these rows, as it is deployed."""
-        scores = scored(weights[None] @ self.scorer.terms, self.inside)
-        objectives, violations, _ = (self.by_goal or self.compiled).measure(scores)
+        rows = self._pieces(weights[None], self.inside)
+        objectives, violations, _ = (self.by_goal or self.compiled).measure(rows)
         return np.append(objectives, violations[0])
 
     def measured(self, places: Sequence[int]) -> tuple[Array, Array]:
         """The pieces (k, q) of a goal, and violations (k, m), of rules that were asked for."""
         assert self.by_goal is not None
-        parts = [self.by_goal.measure(self.scores(self.weights[[place]]))[1:] for place in places]
+        parts = [self.by_goal.measure(self._pieces(self.weights[[place]]))[1:] for place in places]
         violations, pieces = zip(*parts, strict=True)
         return np.concatenate(pieces), np.concatenate(violations)
 
@@ -135,13 +134,20 @@ class Rules:
         """Scores (K, A, n) out of fold of rules at weights (K, 1+m) or (K, T)."""
         return scored(self._padded(weights) @ self.scorer.terms, self.outside)
 
+    def _pieces(self, weights: Array, values: Array | None = None) -> Iterator[Array]:
+        """The same of some rows at a time, also by other `values` (J, n) of the forecast."""
+        values = self.outside if values is None else values
+        costs, some = self._padded(weights) @ self.scorer.terms, max(AT_ONCE // len(weights), 1)
+        for start in range(0, values.shape[1], some):
+            yield scored(costs, values[:, start : start + some])
+
     def _padded(self, weights: Array) -> Array:
         """Weights (K, T), with a threshold of 0 if they have none."""
         return np.pad(weights, ((0, 0), (0, len(self.scorer.terms) - weights.shape[1])))
 
     def decided(self, weights: Array) -> Array:
         """What a rule decides of each row, (n,)."""
-        return np.asarray(decided(self.scores(weights[None]))[0])
+        return np.concatenate([decided(scores)[0] for scores in self._pieces(weights[None])])
 
     def ask(self, weights: Array) -> Array:
         """The values (K, 1+m) of rules at weights (K, 1+m) or (K, T), which are kept."""
@@ -149,7 +155,9 @@ class Rules:
         many = max(1, AT_ONCE // max(self.outside.shape[1], 1))
         found = []
         for start in range(0, len(weights), many):
-            objectives, violations, _ = self.compiled.measure(self.scores(weights[start : start + many]))
+            objectives, violations, _ = self.compiled.measure(
+                self._pieces(weights[start : start + many])
+            )
             found.append(np.column_stack([objectives, violations]))
         values = np.concatenate(found)
         self.weights = np.vstack([self.weights, weights])

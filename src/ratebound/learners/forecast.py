@@ -15,19 +15,22 @@ regression with many outputs. Amounts, such as what an error costs by a column, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
 
-from ratebound.base.progress import Silent, bar
+from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.game.learner import SMALL, Answering, Learner
 from ratebound.game.rounds import play
 from ratebound.game.rules import Keep
 from ratebound.game.scorer import Graph, Saved, Scorer, read_scorer
+from ratebound.learners._cross import Cross
+from ratebound.learners._in_pieces import learned_in_pieces
 from ratebound.learners.boosted import BoostedScorer
 from ratebound.learners.calibration import Calibration, fit_calibration
 from ratebound.learners.linear import LinearScorer
@@ -38,6 +41,7 @@ from ratebound.problem.deciding import score_count
 from ratebound.problem.frames import as_array, frame_columns, is_sparse, rows_of
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.problem.stored import StoredRows
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.named import error_rate
 
@@ -306,32 +310,6 @@ def _places(values: Array, size: int) -> Array:
 # --- learning ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Cross:
-    """The rows to learn from, and the fold of each."""
-
-    inputs: Any
-    weights: Array | None
-    of: Array  # (n,)
-    folds: int
-    seed: int
-    shown: Any = field(default_factory=Silent)  # what counts the models that were trained
-    epochs: int | None = None  # passes over the rows, of models that learn by steps
-
-    def splits(self, rows: Array) -> Iterator[tuple[Array, Array]]:
-        """Of these rows, those to learn from and those held out, as places among them; fold by fold."""
-        for fold in range(self.folds):
-            held = self.of[rows] == fold
-            yield np.flatnonzero(~held), np.flatnonzero(held)
-
-    def population(self, rows: Array, answers: Array, count: int) -> Population:
-        """Some rows, labelled with the numbers of the answers to a question."""
-        weights = None if self.weights is None else self.weights[rows]
-        labels = answers.astype(bool) if count == 2 else answers
-        classes = (False, True) if count == 2 else tuple(range(count))
-        return Population(rows_of(self.inputs, rows), labels, weights=weights, classes=classes)
-
-
 def learn(
     compiled: Compiled,
     labels: Learner,
@@ -348,7 +326,7 @@ def learn(
     Of trees for labels, `stages` numbers of rounds are tried. With `progress`, models are counted as
     they are trained. `epochs` are those of models that learn by steps.
     """
-    inputs = compiled.inputs if labels.style == "table" else _inputs(compiled)
+    inputs = inputs_of(compiled, tables=labels.style == "table")
     every = np.arange(len(compiled.cells))
     first = every[compiled.rows[FIRST]]
     names, y = list(compiled.populations), compiled.first.y
@@ -361,7 +339,7 @@ def learn(
     asked += [(every[compiled.rows[n]], place, None) for place, n in enumerate(names) if place]
     asked = [each for each in asked if len(each[0])]
     with bar(folds * (1 + (len(names) > 1) + len(asked)), "model", progress) as shown:
-        cross = Cross(inputs, compiled.weights, of, folds, seed, shown, epochs)
+        cross = Cross(inputs, compiled.weights, of, folds, seed, shown, epochs, compiled.first)
         of_labels = _classified(
             cross, labels, first, codes, compiled.label_count, calibrated=True, stages=stages
         )
@@ -373,16 +351,41 @@ def learn(
             people = _classified(cross, groups, every, which, len(names))
         branches = [_branch(compiled, cross, groups, *each, by_cells) for each in asked]
     forecast = Forecast(folds, width, len(compiled.at_zero), people, of_labels, tuple(branches))
-    outside = np.empty((forecast.size, len(every)))
-    for fold in range(folds):
-        held = np.flatnonzero(of == fold)
-        outside[:, held] = forecast.values(rows_of(inputs, held), np.array([fold]))[0]
-    return forecast, outside
+    return forecast, values_on(forecast, inputs, of)
 
 
-def _inputs(compiled: Compiled) -> Any:
-    given = compiled.inputs
-    return given if frame_columns(given) else as_array(given)
+def inputs_of(compiled: Compiled, *, tables: bool) -> Any:
+    """The features of all rows: as they were given if models read `tables`, of rows on disk as numbers.
+
+    Rows on disk that may all be in memory at once are read here.
+    """
+    if not compiled.stored:
+        return compiled.inputs if tables or frame_columns(compiled.inputs) else as_array(compiled.inputs)
+    rows = compiled.features
+    return rows.everything() if isinstance(rows, StoredRows) and rows.fits else rows
+
+
+def values_on(forecast: Forecast, inputs: Any, of: Array | None = None) -> Array:
+    """The forecast (J, n) of rows by all its models, or by those that did not see the folds `of` (n,).
+
+    Of rows on disk it is in single precision, in a file that is gone when nobody holds the array.
+    """
+    if not isinstance(inputs, StoredRows):
+        if of is None:
+            whole: Array = forecast.values(inputs).mean(axis=0)
+            return whole
+        outside = np.empty((forecast.size, len(of)))
+        for fold in range(forecast.folds):
+            held = np.flatnonzero(of == fold)
+            outside[:, held] = forecast.values(rows_of(inputs, held), np.array([fold]))[0]
+        return outside
+    shape = (forecast.size, len(inputs))
+    with TemporaryFile() as file:  # which the array holds on to
+        found: Array = np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
+    every = np.arange(len(inputs))
+    for block, where in Cross(inputs, None, every, forecast.folds, 0).blocks(every):
+        found[:, where] = values_on(forecast, block, None if of is None else of[where])
+    return found
 
 
 def regressed(compiled: Compiled) -> str:
@@ -414,13 +417,21 @@ def _branch(
     """What is learned of the rows of one population with one label."""
     blocks = compiled.at_zero
     counted = [None if block.amounts is None else block.amounts[rows] for block in blocks]
-    amounts = tuple(None if each is None else _regressed(cross, rows, each[:, None]) for each in counted)
+    amounts = tuple(
+        None if each is None else _regressed(cross, rows, each[:, None].__getitem__, 1)
+        for each in counted
+    )
     weights = np.ones(len(rows)) if cross.weights is None else cross.weights[rows]
     cells = compiled.cells[rows]
     if not by_cells:
-        inside = compiled.unpacked(slice(None))[cells].astype(float)
-        columns = np.flatnonzero(inside.any(axis=0))
-        part = _regressed(cross, rows, inside[:, columns])
+        inside = compiled.unpacked(np.unique(cells)).any(axis=0)
+        columns = np.flatnonzero(inside)
+        part = _regressed(
+            cross,
+            rows,
+            lambda where: compiled.unpacked(cells[where])[:, columns].astype(float),
+            len(columns),
+        )
         cross.shown.update(cross.folds)
         return Branch(population, label, columns, part, amounts=amounts)
     present, codes, sizes = np.unique(cells, return_inverse=True, return_counts=True)
@@ -453,8 +464,11 @@ def _classified(
 
     Where a learner has several settings, that with the least log loss out of fold is taken.
     """
-    scorer, parameters = _trained(cross, learner, rows, answers, count, stages)
+    some = cross.sampled(rows, answers)  # all of them, where rows are in memory
+    scorer, parameters = _trained(cross, learner, rows, answers, count, some)
+    parameters = _staged(scorer, parameters, stages)
     settings = len(parameters)
+    cross, rows, answers = some
     scores = np.empty((settings, score_count(count), len(rows)))
     for fold, (_, held) in enumerate(cross.splits(rows)):
         given = rows_of(cross.inputs, rows[held])
@@ -483,29 +497,43 @@ def _log_loss(scores: Array, line: Calibration | None, answers: Array, weights: 
 
 
 def _trained(
-    cross: Cross, learner: Learner, rows: Array, answers: Array, count: int, stages: int
+    cross: Cross,
+    learner: Learner,
+    rows: Array,
+    answers: Array,
+    count: int,
+    some: tuple[Cross, Array, Array],
 ) -> tuple[Scorer, Array]:
     """The models (S, F, P) of a learner's settings and each fold, trained for few errors."""
-    each = _parts(cross, rows, answers, count)
     if isinstance(learner, Oracle):
-        members = [fitted_to_labels(learner, own, cross.seed + fold) for fold, own in enumerate(each)]
-        scorer, parameters = deployed(learner, members, cross.inputs, count)
-        if stages == 1 or not isinstance(scorer, BoostedScorer):
-            return scorer, parameters[None]
-        shares = np.arange(1, stages + 1) / stages
-        every = np.repeat(parameters[None], stages, axis=0)
-        every[:, :, 1] = np.ceil(shares[:, None] * parameters[:, 1])
-        return scorer, every
-    models = [_played(cross, learner, own, cross.seed + fold) for fold, own in enumerate(each)]
+
+        def members(own: Cross, rows: Array, answers: Array) -> list[Any]:
+            each = enumerate(own.parts(rows, answers, count))
+            return [fitted_to_labels(learner, part, own.seed + fold) for fold, part in each]
+
+        if cross.stored:
+            few = partial(members, *some)
+            scorer, parameters = learned_in_pieces(
+                cross, learner, rows, answers, count, few, some[0].inputs
+            )
+        else:
+            fits = members(cross, rows, answers)
+            scorer, parameters = deployed(learner, fits, cross.inputs, count)
+        return scorer, parameters[None]
+    each = enumerate(cross.parts(rows, answers, count))
+    models = [_played(cross, learner, own, cross.seed + fold) for fold, own in each]
     scorer, flat = reduce(_joined, models)
     return scorer, flat.reshape(cross.folds, -1, flat.shape[1]).swapaxes(0, 1)
 
 
-def _parts(cross: Cross, rows: Array, answers: Array, count: int) -> Iterator[Population]:
-    """The rows to learn from, fold by fold."""
-    for inside, _ in cross.splits(rows):
-        yield cross.population(rows[inside], answers[inside], count)
-        cross.shown.update()  # by now a model has learned from them
+def _staged(scorer: Scorer, parameters: Array, stages: int) -> Array:
+    """Models (S, F, P), of trees with several numbers of rounds in place of one."""
+    if stages == 1 or not isinstance(scorer, BoostedScorer):
+        return parameters
+    shares = np.arange(1, stages + 1) / stages
+    every = np.repeat(parameters, stages, axis=0)
+    every[:, :, 1] = np.ceil(shares[:, None] * parameters[0, :, 1])
+    return every
 
 
 def _joined(one: tuple[Scorer, Array], other: tuple[Scorer, Array]) -> tuple[Scorer, Array]:
@@ -532,15 +560,28 @@ def _played(cross: Cross, learner: Learner, people: Population, seed: int) -> tu
     return trace.scorer.kept(trace.parameters[last])
 
 
-def _regressed(cross: Cross, rows: Array, targets: Array) -> Part:
-    """Linear regressions of targets (n, k) on the features, one for each fold."""
+def _regressed(cross: Cross, rows: Array, targets: Callable[[slice], Array], count: int) -> Part:
+    """Linear regressions of targets (n, k) on the features, one for each fold.
+
+    `targets` gives those of some of the rows.
+    """
+    scorer = LinearScorer("float64", 2 if count == 1 else max(count, 3))  # one score, or three and more
+    if cross.stored:
+        forms, fill = _regressed_in_pieces(cross, rows, targets, count)
+    else:
+        forms, fill = _regressed_at_once(cross, rows, targets(slice(None)))
+    if count == 2:
+        forms = np.concatenate([forms, np.zeros((len(forms), 1, forms.shape[2]))], axis=1)
+    return Part(scorer, forms.reshape(len(forms), -1), VALUE, fill=fill)
+
+
+def _regressed_at_once(cross: Cross, rows: Array, targets: Array) -> tuple[Array, Array | None]:
+    """The forms (F, k, d + 1), and what stands for missing features, if there are any."""
     from sklearn.linear_model import Ridge
 
     own = rows_of(cross.inputs, rows)
     weights = None if cross.weights is None else cross.weights[rows]
-    sparse, count = is_sparse(own), targets.shape[1]
-    if count == 2:  # a scorer has one score, or three and more
-        targets = np.column_stack([targets, np.zeros(len(targets))])
+    sparse = is_sparse(own)
     center, spread = _spread(own, sparse)
     fill = center if not sparse and np.isnan(own).any() else None
     forms = []
@@ -550,10 +591,42 @@ def _regressed(cross: Cross, rows: Array, targets: Array) -> Part:
         ridge.fit(given, targets[inside], sample_weight=None if weights is None else weights[inside])
         slopes = np.atleast_2d(ridge.coef_) / spread
         shift = np.zeros(len(spread)) if sparse else center
-        constants = np.ravel(ridge.intercept_) - slopes @ shift
-        forms.append(np.column_stack([slopes, constants]).ravel())
-    scorer = LinearScorer("float64", 2 if count == 1 else targets.shape[1])
-    return Part(scorer, np.stack(forms), VALUE, fill=fill)
+        forms.append(np.column_stack([slopes, np.ravel(ridge.intercept_) - slopes @ shift]))
+    return np.stack(forms), fill
+
+
+def _regressed_in_pieces(
+    cross: Cross, rows: Array, targets: Callable[[slice], Array], count: int
+) -> tuple[Array, Array | None]:
+    """The same of rows on disk: products of features and targets, added up for each fold."""
+    width = cross.inputs.shape[1]
+    known, sums, squares = (np.zeros(width) for _ in range(3))
+    for block, _ in cross.blocks(rows):
+        known += (~np.isnan(block)).sum(axis=0)
+        sums += np.nansum(block, axis=0, dtype=float)
+    center = sums / np.maximum(known, 1)
+    for block, _ in cross.blocks(rows):
+        squares += np.nansum((block - center) ** 2, axis=0)
+    spread = np.sqrt(squares / np.maximum(known, 1))
+    spread = np.where(spread > 0, spread, 1.0)
+    fill = center if (known < len(rows)).any() else None
+    grams, both = (
+        np.zeros((cross.folds, 1 + width, 1 + width)),
+        np.zeros((cross.folds, 1 + width, count)),
+    )
+    for block, where in cross.blocks(rows):
+        X = np.column_stack([_scaled(block, center, spread, False), np.ones(len(block))])
+        weights, wanted, of = cross.weights_of(rows[where]), targets(where), cross.of[rows[where]]
+        for fold in range(cross.folds):
+            own = of == fold
+            weighed = (X[own] * weights[own, None]).T
+            grams[fold] += weighed @ X[own]
+            both[fold] += weighed @ wanted[own]
+    ridge = np.diag(np.append(np.full(width, SHRUNK), 0.0))
+    found = np.linalg.solve(grams.sum(axis=0) - grams + ridge, both.sum(axis=0) - both)
+    slopes = found[:, :-1].swapaxes(1, 2) / spread
+    constants = found[:, -1] - slopes @ center
+    return np.concatenate([slopes, constants[:, :, None]], axis=2), fill
 
 
 def _spread(X: Any, sparse: bool) -> tuple[Array, Array]:

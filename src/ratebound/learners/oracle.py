@@ -246,7 +246,7 @@ class Oracle(Learner):
         return hasattr(self.estimator, "__sklearn_tags__") and get_tags(self.estimator).input_tags.sparse
 
     def check_weighing(self) -> None:
-        _weight_argument(self.estimator)
+        weight_argument(self.estimator)
 
     @property
     def takes_weights(self) -> bool:
@@ -387,20 +387,27 @@ class OracleFit(Answering):
         return replace(trace, scorer=scorer, parameters=parameters, folds=folds)
 
 
-def fitted_to_labels(spec: Oracle, rows: Population, seed: int) -> Any:
-    """The estimator fitted to the labels of rows, as it would be without promises; or the only label."""
+def prototype_of(spec: Oracle, seed: int, classes: int) -> Any:
+    """A fresh estimator to fit to so many classes, with nothing left to chance."""
     from sklearn.base import clone
 
-    assert rows.y is not None
-    labels, X = rows.y.astype(int), rows.inputs if frame_columns(rows.inputs) else as_array(rows.inputs)
-    prototype, present = clone(spec.estimator), np.unique(labels)
-    if len(present) < 2:
-        return int(present.sum())
+    prototype = clone(spec.estimator)
     _fix_chance(prototype, seed)
     if (library := library_of(prototype)) is not None:
         given = {n: v for n, v in prototype.get_params().items() if v is not None}
-        prototype.set_params(**LIBRARIES[library].unsaid(given, len(present)))
-    weighted = {} if rows.weights is None else {_weight_argument(prototype): rows.weights}
+        prototype.set_params(**LIBRARIES[library].unsaid(given, classes))
+    return prototype
+
+
+def fitted_to_labels(spec: Oracle, rows: Population, seed: int) -> Any:
+    """The estimator fitted to the labels of rows, as it would be without promises; or the only label."""
+    assert rows.y is not None
+    labels, X = rows.y.astype(int), rows.inputs if frame_columns(rows.inputs) else as_array(rows.inputs)
+    present = np.unique(labels)
+    if len(present) < 2:
+        return int(present.sum())
+    prototype = prototype_of(spec, seed, len(present))
+    weighted = {} if rows.weights is None else {weight_argument(prototype): rows.weights}
     try:
         return prototype.fit(X, labels, **weighted)
     except Exception as error:  # anyone's estimator may raise anything; say which it was
@@ -436,7 +443,7 @@ def _fitted(prototype: Any, earlier: Any, X: Any, asked: WeightedRows, round: in
     even = (asked.weights == 1.0).all() and (
         _draws_by_weights(estimator) or not Oracle(estimator).takes_weights
     )
-    weighted = {} if even else {_weight_argument(estimator): asked.weights}
+    weighted = {} if even else {weight_argument(estimator): asked.weights}
     try:
         return estimator.fit(X, asked.labels, **weighted)
     except Exception as error:  # anyone's estimator may raise anything; say in which round it was
@@ -477,24 +484,23 @@ def _fix_chance(estimator: Any, seed: int) -> None:
     estimator.set_params(**dict(zip(open_ends, drawn, strict=True)))
 
 
-def _weight_argument(estimator: Any) -> str:
-    """What the sample weights are called in the estimator's `fit`.
+def weight_argument(estimator: Any, method: str = "fit") -> str:
+    """What the sample weights are called in the estimator's `fit`, or another method.
 
     A pipeline passes them to its last step, a search (which takes any keyword) to what it searches.
     """
     if hasattr(estimator, "steps"):
         name, last = estimator.steps[-1]
-        return f"{name}__{_weight_argument(last)}"
-    parameters = (
-        inspect.signature(estimator.fit).parameters.values() if hasattr(estimator, "fit") else ()
-    )
+        return f"{name}__{weight_argument(last)}"
+    asked = getattr(estimator, method, None)
+    parameters = () if asked is None else inspect.signature(asked).parameters.values()
     if any(p.name == "sample_weight" for p in parameters):
         return "sample_weight"
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         inner = getattr(estimator, "estimator", None)
-        return "sample_weight" if inner is None else _weight_argument(inner)
+        return "sample_weight" if inner is None else weight_argument(inner)
     raise TypeError(
-        f"{_name(estimator)} takes no sample_weight in fit, which an oracle needs: "
+        f"{_name(estimator)} takes no sample_weight in {method}, which an oracle needs: "
         "use an estimator that takes it"
     )
 

@@ -23,8 +23,9 @@ from ratebound.base.types import Array
 from ratebound.game.folding import Folded, folded
 from ratebound.game.learner import Answering, Learner, Rows, Style
 from ratebound.game.scorer import Graph, Saved, Scorer, register_scorer
+from ratebound.learners._in_pieces import why_not_in_pieces
 from ratebound.learners.boosted import library_of
-from ratebound.learners.forecast import Forecast, learn
+from ratebound.learners.forecast import Forecast, inputs_of, learn
 from ratebound.learners.oracle import Oracle
 from ratebound.learners.torch import MLP, Torch
 from ratebound.problem.compiled import Compiled
@@ -199,6 +200,18 @@ class PlugIn(Learner):
     @property
     def takes_sparse(self) -> bool:
         return self.labels().takes_sparse
+
+    @property
+    def takes_stored(self) -> bool:
+        return not self.why_not_stored
+
+    @property
+    def why_not_stored(self) -> str:
+        """Why it cannot be trained on rows on disk, in words; empty if it can."""
+        if self.style == "table":
+            return "rows are on disk, and a pipeline that encodes tables reads all at once"
+        learners = self.labels(), self.small(MANY_ROWS)
+        return next(filter(None, map(why_not_in_pieces, learners)), "")
 
     @property
     def cross_fits(self) -> bool:
@@ -412,8 +425,7 @@ class PlugInFit(Answering):
         if not hasattr(self, "scorer"):
             split = folds or folded(compiled, self.spec.folds, self.seed)
             forecast, _ = self.spec.learn(compiled, split, self.seed, False)
-            given = compiled.inputs if forecast.tables else compiled.features
-            every = forecast.values(given)
+            every = forecast.values(inputs_of(compiled, tables=forecast.tables))
             self.values = np.concatenate([every, every.mean(axis=0, keepdims=True)])
             names = ("the objective", *compiled.labels)
             self.scorer = PlugInScorer(forecast, terms_of(compiled, forecast), names, compiled.decisions)

@@ -177,11 +177,13 @@ def unmasked(values: Any) -> Any:
 
 
 def rows_of(table: Any, rows: Array) -> Any:
-    """These rows of an array, a sparse matrix or a table, by indices or a truth value for each."""
+    """These rows of an array, a sparse matrix, a table or rows on disk, by indices or truth values."""
     if hasattr(table, "column_names") or hasattr(table, "to_pylist"):  # PyArrow
         plain = without_views(table)
         return plain.filter(rows) if rows.dtype == bool else plain.take(rows)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+    if isinstance(table, StoredRows):
+        return table.take(rows)
     if hasattr(table, "iloc"):
         return table.iloc[rows]
     as_it_is = is_sparse(table) or frame_columns(table)

@@ -260,6 +260,23 @@ class Rows(Population, ABC):
         named = super().among(classes)
         return named if named is self else View(*self._seen, named.labels, named.y, self.weights)
 
+    def labelled(self, y: Array, classes: Classes) -> Population:
+        """The same rows with other labels, which are places in `classes`; of two, truth values.
+
+        Parameters
+        ----------
+        y : array of shape (n,)
+            The labels.
+        classes : tuple
+            What they may be.
+
+        Returns
+        -------
+        Population
+            These rows, still to be read.
+        """
+        return View(*self._seen, Labels(classes), y, self.weights)
+
     def only(self, rows: Array) -> Population:
         """The population of some of the rows, still to be read.
 

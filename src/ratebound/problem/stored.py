@@ -31,6 +31,16 @@ class StoredRows(ABC):
     def __len__(self) -> int:
         return self.shape[0]
 
+    @property
+    @abstractmethod
+    def fits(self) -> bool:
+        """Whether all rows may be in memory at once."""
+
+    @property
+    @abstractmethod
+    def runs(self) -> list[range]:
+        """The numbers of the rows that are read at a time, in order."""
+
     @abstractmethod
     def pieces(self) -> Iterator[Array]:
         """All rows, some (b, d) at a time, in order."""
@@ -59,6 +69,18 @@ class Stacked(StoredRows):
         self.starts = np.cumsum([0] + [part.shape[0] for part in parts])
         self.shape = (int(self.starts[-1]), *parts[0].shape[1:])
         self.dtype = np.result_type(*(part.dtype for part in parts))
+
+    @property
+    def fits(self) -> bool:
+        return all(part.fits for part in self.parts if isinstance(part, StoredRows))
+
+    @property
+    def runs(self) -> list[range]:
+        found = []
+        for part, start in zip(self.parts, self.starts.tolist(), strict=False):
+            own = part.runs if isinstance(part, StoredRows) else [range(part.shape[0])]
+            found += [range(start + run.start, start + run.stop) for run in own]
+        return found
 
     def pieces(self) -> Iterator[Array]:
         for part in self.parts:
@@ -114,6 +136,22 @@ class WindowedRows(StoredRows):
         self.names = names
         self.latest: list[Window] = []
 
+    @property
+    def fits(self) -> bool:
+        return len(self) <= self.most
+
+    @property
+    def runs(self) -> list[range]:
+        pairs = zip(self.starts.tolist(), self.sizes.tolist(), strict=True)
+        return [range(start, start + size) for start, size in pairs]
+
+    def everything(self) -> Array:
+        if not self.fits:
+            return super().everything()
+        if not self._all_in_memory:  # then they are read once
+            self.latest = [self._window(range(len(self.sizes)))]
+        return self.latest[0].rows
+
     def pieces(self) -> Iterator[Array]:
         if self._all_in_memory:
             yield self.latest[0].rows
@@ -129,9 +167,8 @@ class WindowedRows(StoredRows):
 
         They are in an order drawn by `random`; None leaves them in theirs.
         """
-        if len(self) <= self.most:  # then they are read once
-            if not self._all_in_memory:
-                self.latest = [self._window(range(len(self.sizes)))]
+        if self.fits:
+            self.everything()
             yield np.arange(len(self)) if random is None else random.permutation(len(self))
             return
         units = np.arange(len(self.sizes)) if random is None else random.permutation(len(self.sizes))
