@@ -73,7 +73,8 @@ def test_the_rule_is_the_one_of_rows_in_memory(model):
         ours, theirs = (each.solution_.record.objectives[on] for each in models)
         assert ours == pytest.approx(theirs, abs=0.002)
     assert models[0].status_.feasible
-    assert models[0].status_.confidence == pytest.approx(models[1].status_.confidence, abs=0.03)
+    # A few such rows move what is claimed, most where it is low.
+    assert models[0].status_.confidence == pytest.approx(models[1].status_.confidence, abs=0.1)
     assert "game" not in models[0].status_.message
 
 
