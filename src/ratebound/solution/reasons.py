@@ -5,13 +5,14 @@ of what the objective says, given how likely each label is, and of what each pro
 likely the row is one of those that the promise speaks of. A promise that is not binding adds nothing.
 Other models have one part, the score itself.
 
-A column moves a score by how much the score would change if the row had a typical value there, all other
-columns as they are. These moves do not sum to the score: two columns may say the same.
+A column moves a score by how much it differs from that with a typical value in the column, on average
+between the row itself and a row that is typical otherwise. Moves need not sum to the score: two columns
+may say the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -97,10 +98,10 @@ class Reasons(Documented):
         Examples
         --------
         >>> import numpy as np, pandas, ratebound as rb
-        >>> X = np.random.default_rng(0).normal(size=(1000, 2))
-        >>> people = pandas.DataFrame(X, columns=["income", "debt"])
+        >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+        >>> people = pandas.DataFrame(X[:, :2], columns=["income", "debt"])
         >>> model = rb.RateConstrainedClassifier("positive_rate() <= 0.4", random_state=0)
-        >>> _ = model.fit(people, X[:, 0] - X[:, 1] > 0)
+        >>> _ = model.fit(people, X[:, 0] - X[:, 1] + X[:, 2] > 0)
         >>> model.reasons({"income": -1.0, "debt": 2.0}).against()
         [['debt is 2 (typically ...)', 'income is -1 (typically ...)']]
         """
@@ -114,7 +115,7 @@ class Reasons(Documented):
             first = np.argsort(-moved, kind="stable")[:most]
             told.append([own[place] for place in first if moved[place] > SLIGHT])
         return [
-            own or [NOTHING] * (sign != 0 and bool(self.columns))
+            own or [NOTHING] * bool(sign and self.columns)
             for own, sign in zip(told, signs, strict=True)
         ]
 
@@ -182,18 +183,15 @@ def reasons(model: Mixture, X: Any, columns: Any = None) -> Reasons:
     chosen = model.deciding_member(X, columns=columns)
     rows = np.arange(len(chosen))
 
-    def deciding(changed: Any) -> Array:
+    def scores_with(changed: Any) -> Array:
         """Scores (n, A) by which rows with these features would be decided, by the same members."""
         return model.choices_of(X, changed, columns)[1][chosen, :, rows]
 
-    scores = deciding(features)
+    scores = scores_with(features)
     ends = _ends(scores)
     told = _told(scores, ends)
     names, parts = _parts(model, features, chosen, told, ends)
-    moved = {
-        name: told - np.mean([_told(deciding(each), ends) for each in typical], axis=0)
-        for name, typical in with_typical(model, features)
-    }
+    moved = moves_of(model, features, lambda changed: _told(scores_with(changed), ends), told)
     values = {name: _cells(X, features, name) for name in moved}
     typical_words = typical_values(model)
     return Reasons(
@@ -249,16 +247,20 @@ def _parts(
     return (*names, THRESHOLD), np.column_stack([parts, rest])
 
 
-def with_typical(model: Mixture, features: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """Each column that the model reads, and the features with a typical value in its place.
+def moves_of(
+    model: Mixture, features: Any, deciding: Callable[[Any], Array], told: Array
+) -> dict[Any, Array]:
+    """By how much each column that the model reads moves the scores `told` (n,), by its name.
 
     Typical is the middle of the training rows: the median of a number, and of a category what more than
     half of them have, or none. A category that is one number (`Code`) has no middle, so there all of its
-    values are tried.
+    values are tried. A score may be as low as it can be for two reasons at once, so that taking one of
+    them away changes nothing. So half of a move is what the row loses without its value, and half is
+    what a row that is typical otherwise gains with it. Of two columns these are Shapley's values.
     """
     encoding, middle = model.encoding, _middle(model)
     if encoding is None or middle is None or encoding.style == "table":
-        return
+        return {}
     places: dict[Any, list[int]] = {}
     codes: dict[Any, int] = {}
     first = 0
@@ -267,11 +269,23 @@ def with_typical(model: Mixture, features: Any) -> Iterator[tuple[Any, list[Any]
         if isinstance(column, Code):
             codes[column.name] = len(column.values)
         first += width_of(column)
+
+    def without(rows: Any, name: Any) -> Array:
+        """The scores of these rows with a typical value in a column."""
+        values = np.arange(float(codes[name]))[:, None] if name in codes else [middle[places[name]]]
+        each = [deciding(_replaced(rows, places[name], np.asarray(own))) for own in values]
+        mean: Array = np.mean(each, axis=0)
+        return mean
+
+    if is_sparse(features):  # of which a row that is typical may be dense
+        return {name: told - without(features, name) for name in places}
+    typical = np.repeat(middle[None], len(told), axis=0).astype(features.dtype)
+    moves = {}
     for name, own in places.items():
-        if name in codes:
-            yield name, [_replaced(features, own, np.array([float(c)])) for c in range(codes[name])]
-        else:
-            yield name, [_replaced(features, own, middle[own])]
+        alone = typical.copy()
+        alone[:, own] = features[:, own]
+        moves[name] = (told - without(features, name) + deciding(alone) - without(typical, name)) / 2
+    return moves
 
 
 def _middle(model: Mixture) -> Array | None:

@@ -7,6 +7,7 @@ row leaves out is an error if the model reads it, since it may as well be a slip
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -55,10 +56,8 @@ def table_of(rows: Any, encoding: Encoding, known: Iterable[Any] = ()) -> Any:
                     "Write None for a missing value"
                 )
     names = dict.fromkeys(name for row in records for name in row)
-    return as_read(
-        encoding,
-        Table({name: _column([row.get(name) for row in records]) for name in names}, "the rows"),
-    )
+    columns = {name: _column([row.get(name) for row in records]) for name in names}
+    return as_read(encoding, Table(columns, "the rows"))
 
 
 def as_read(encoding: Encoding, table: Table) -> Any:
@@ -66,10 +65,9 @@ def as_read(encoding: Encoding, table: Table) -> Any:
     if encoding.style != "table":
         return table
     try:
-        import pandas  # type: ignore[import-untyped]  # its types are a package apart
+        return import_module("pandas").DataFrame(table.values)
     except ImportError:
         raise ImportError("this model is a pipeline, which needs pandas: pip install pandas") from None
-    return pandas.DataFrame(table.values)
 
 
 def check_names(rows: Sequence[Mapping[str, Any]], names: Iterable[Any]) -> None:
