@@ -16,8 +16,13 @@ INSTALL := -m pip install --quiet --no-compile
 
 .PHONY: demo test dist lowest check docs bench bench-gpu bench-rows peers before-after clean environments
 
+# A model from a CSV with its report, a certificate on rows it has not seen, and the table of the paper.
 demo: $(READY)
+	$(BIN)/python docs/customers.py build/demo
+	$(BIN)/ratebound train build/demo/customers.toml --force
+	$(BIN)/ratebound certify build/demo/model build/demo/new.csv --label bought
 	$(BIN)/ratebound reproduce adult --out build/demo
+	@echo "The report of the model: build/demo/model/report.html. The table of the paper: build/demo/adult."
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
