@@ -165,6 +165,25 @@ def test_other_populations_and_no_promises_and_goals():
         assert errors[0] == pytest.approx(errors[1], abs=0.01)
 
 
+def test_rows_that_belong_together_are_judged_together():
+    once = drawn().only(np.arange(ROWS // 2))
+    columns = {"sex": once.column("sex"), "id": np.arange(ROWS // 2)}
+    twice = rb.Population(
+        np.concatenate([once.X] * 2),
+        np.tile(np.where(once.y, "yes", "no"), 2),
+        columns={name: np.tile(values, 2) for name, values in columns.items()},
+        classes=("no", "yes"),
+    )
+    model = rb.RateConstrainedClassifier(PROMISES, random_state=0)
+    with pytest.warns(UserWarning, match="750 of 1,500 rows are copies of others.*a column with an id"):
+        there = model.fit(on_disk(twice)).status_
+    with pytest.warns(UserWarning, match="are copies of others"):
+        here = model.fit(twice).status_
+    assert there.confidence == pytest.approx(here.confidence, abs=0.1)
+    there, here = (model.fit(rows, groups="id").status_ for rows in (on_disk(twice), twice))
+    assert there.confidence == pytest.approx(here.confidence, abs=0.1)
+
+
 def test_what_does_not_read_pieces_plays_the_game_or_is_refused():
     people, brief = drawn(), rb.Training(epochs=2)
     rows = on_disk(people)

@@ -16,11 +16,13 @@ from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.frames import as_array, frame_columns, is_sparse
 from ratebound.problem.population import Population
+from ratebound.problem.sharing import any_shared
 from ratebound.problem.values import is_coded, read_coded, read_values
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import Name
 
 NOT_COPIES = "pass groups=np.arange(len(X))"
+NOT_ON_DISK = "pass groups=, a column with an id for each row"
 GROUPS = "(groups)"  # the column of ids that were given as an array
 SHARE = 0.01  # of the rows that have copies, from which on it matters
 OFTEN = 50, 0.01  # rows, and a share of them, from which on equal features are many's
@@ -42,16 +44,20 @@ def with_groups(columns: dict[Name, Any], groups: Any, rows: int) -> tuple[dict[
 def together(compiled: Compiled, groups: Name | None, *, told: bool = True) -> Array | None:
     """A number for each row (n,), the same for rows that were drawn together; None where all are apart.
 
-    There is a warning of copies, unless they are not to be `told` of.
+    There is a warning of copies, unless they are not to be `told` of. Rows on disk are compared later, by
+    `copied`, once they are numbers.
     """
-    if not compiled.all_in_memory:
+    if any_shared(compiled.populations):
         if groups is not None:
-            raise ValueError(
-                "groups needs all rows in memory, and some are on disk, or with other processes"
-            )
+            raise ValueError("groups needs all rows in one process, and some are with others")
         return None
     if groups is not None:
         return _by_column(compiled, groups)
+    return None if compiled.stored else copied(compiled, told=told)
+
+
+def copied(compiled: Compiled, *, told: bool = True) -> Array | None:
+    """The same of rows that are copies of each other."""
     copies = [_copies(compiled, name) for name in compiled.populations]
     if all(each is None for each in copies):
         return None
@@ -62,7 +68,7 @@ def together(compiled: Compiled, groups: Name | None, *, told: bool = True) -> A
         warnings.warn(
             f"{sum(sizes) - distinct:,} of {sum(sizes):,} rows are copies of others: equal in features, "
             "labels and groups. They are judged together, and count as one where it is said how sure a "
-            f"promise is. If they are not copies, {NOT_COPIES}",
+            f"promise is. If they are not copies, {NOT_ON_DISK if compiled.stored else NOT_COPIES}",
             stacklevel=4,
         )
     return _numbered(apart)

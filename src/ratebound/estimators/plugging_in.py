@@ -20,7 +20,7 @@ import numpy as np
 from ratebound.base.linear_program import TOLERANCE, least_violation, worst_violation
 from ratebound.base.progress import TimeLimit
 from ratebound.base.types import Array
-from ratebound.estimators.belonging import shared
+from ratebound.estimators.belonging import copied, shared
 from ratebound.estimators.confidence import Curve, Point
 from ratebound.estimators.every_grouping import Groupings, asked_of_every_grouping
 from ratebound.estimators.margins import about, gained, near
@@ -93,6 +93,8 @@ def search_rules(asked: Search) -> SearchResult:
     learner = asked.learner
     # What tells the parts of a goal apart is learned, as well as what promises tell apart.
     compiled = asked.compiled if asked.compiled.whole is None else asked.compiled.whole
+    if compiled.stored and asked.together is None and asked.for_new_rows:
+        asked = replace(asked, together=copied(compiled))
     apart = len(compiled.cells) if asked.together is None else int(asked.together.max()) + 1
     split = folded(compiled, min(learner.folds or 5, max(3, apart)), asked.seed, asked.together)
     learn: Any = learner.learn  # type: ignore[attr-defined]  # a plug-in has it
