@@ -44,7 +44,7 @@ def with_groups(columns: dict[Name, Any], groups: Any, rows: int) -> tuple[dict[
 def together(compiled: Compiled, groups: Name | None, *, told: bool = True) -> Array | None:
     """A number for each row (n,), the same for rows that were drawn together; None where all are apart.
 
-    There is a warning of copies, unless they are not to be `told` of. Copies among rows on disk are found
+    There is a warning of copies, unless they are not to be `told` of. Copies on disk are found
     later, by `copied`, once they are numbers.
     """
     if any_shared(compiled.populations):
