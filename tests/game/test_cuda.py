@@ -292,3 +292,22 @@ def test_many_constraints_of_several_settings_are_recorded():
         problem, learner, player=rb.SwapRegret(0.1), rounds=20, batch_size=256, progress=False
     )
     np.testing.assert_allclose(trace.multipliers.sum(axis=1), 1, rtol=1e-12)
+
+
+def test_constraints_of_ones_own_train_on_the_device():
+    """A budget on the norm of the weights, beside a rate: as on the CPU, and kept by the mixture."""
+
+    def norm(model, rows):
+        return model.module.weight.abs().sum()
+
+    people = compiled(1).first
+    budget = rb.constraint(norm, name="L1 norm", at_most=1.0)
+    problem = rb.compile(rb.Problem("error_rate()", [rb.recall(g0=True) >= 0.8, budget]), people)
+    ends = []
+    for device in (None, "cuda"):
+        learner = rb.Torch(lambda: torch.nn.Linear(8, 1), learning_rate=0.05, device=device)
+        how = {"player": rb.ExternalRegret(0.05), "keep": rb.Keep(every=20), "seed": 0}
+        trace = rb.play(problem, learner, rounds=400, batch_size=256, **how)
+        ends.append(rb.shrink(trace))
+    assert all(mixture.status.feasible for mixture in ends)
+    assert ends[0].objectives["train"] == pytest.approx(ends[1].objectives["train"], abs=0.03)
