@@ -29,8 +29,8 @@ PUBLIC = {
         determinize duality_gap last_iterate price select shrink thresholds""",
     "auditing": "Audit audit plot_calibrators plot_convergence plot_trade_off",
     "certifying": "Alarm Monitor RowsNeeded certify rows_needed",
-    "estimators": """Explanation Plan Policy RateConstrainedClassifier RateConstrainedRanker Training
-        TunedThreshold explain load make_scorer plan""",
+    "estimators": """ChangePlan Explanation Plan Policy RateConstrainedClassifier RateConstrainedRanker
+        Release Training TunedThreshold explain load make_scorer plan""",
     "namespaces": "datasets game goals rates",
 }
 NAMES = sorted(" ".join(PUBLIC.values()).split())

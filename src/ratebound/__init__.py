@@ -14,6 +14,7 @@ _NAMES = {
     "certifying.certify": "certify",
     "certifying.monitor": "Alarm Monitor",
     "certifying.rows_needed": "rows_needed RowsNeeded",
+    "estimators.change_plan": "ChangePlan",
     "estimators.choices": "Training",
     "estimators.classifier": "RateConstrainedClassifier",
     "estimators.explaining": "explain",
@@ -21,6 +22,7 @@ _NAMES = {
     "estimators.planning": "Plan plan",
     "estimators.policy": "load Policy",
     "estimators.ranker": "RateConstrainedRanker",
+    "estimators.release": "Release",
     "estimators.scoring": "make_scorer",
     "estimators.tuned": "TunedThreshold",
     "game.game": "Game",
@@ -77,8 +79,8 @@ _NAMES = {
 # What `dir(rb)` lists: what most programs need, and where the rest is listed. Rates are in `rb.rates`,
 # goals in `rb.goals`, the parts of training in `rb.game`; each is also a name of the package itself.
 _FIRST = """
-    Boosted Features Game Lattice Linear MLP Monitor Oracle Pairs Parquet PlugIn Population Problem
-    RateConstrainedClassifier RateConstrainedRanker Torch Trace Training audit average
+    Boosted ChangePlan Features Game Lattice Linear MLP Monitor Oracle Pairs Parquet PlugIn Population
+    Problem RateConstrainedClassifier RateConstrainedRanker Torch Trace Training audit average
     best_iterate certify check_monotone
     column compile datasets determinize equal explain game goal goals inspect last_iterate
     load missing parse plan play plot_convergence plot_trade_off price rate rates

@@ -13,6 +13,7 @@ from ratebound.certifying.monitor import Alarm as Alarm
 from ratebound.certifying.monitor import Monitor as Monitor
 from ratebound.certifying.rows_needed import RowsNeeded as RowsNeeded
 from ratebound.certifying.rows_needed import rows_needed as rows_needed
+from ratebound.estimators.change_plan import ChangePlan as ChangePlan
 from ratebound.estimators.choices import Training as Training
 from ratebound.estimators.classifier import RateConstrainedClassifier as RateConstrainedClassifier
 from ratebound.estimators.explaining import explain as explain
@@ -22,6 +23,7 @@ from ratebound.estimators.planning import plan as plan
 from ratebound.estimators.policy import Policy as Policy
 from ratebound.estimators.policy import load as load
 from ratebound.estimators.ranker import RateConstrainedRanker as RateConstrainedRanker
+from ratebound.estimators.release import Release as Release
 from ratebound.estimators.scoring import make_scorer as make_scorer
 from ratebound.estimators.tuned import TunedThreshold as TunedThreshold
 from ratebound.game.game import Game as Game

@@ -56,6 +56,12 @@ def save(mixture: Mixture, path: str | Path) -> Path:
     return write_whole(target, _in_order(to_bytes(tensors, metadata=header)))
 
 
+def digest_of_mixture(mixture: Mixture) -> str:
+    """A digest of all that decides; a certificate that it got later is no part of it."""
+    document, tensors = written(mixture.recorded(certificate=None))
+    return _digest(json.dumps(document, allow_nan=False), tensors)
+
+
 def save_certificate(certificate: Certificate, path: str | Path) -> Path:
     """Keep a certificate beside a saved model, which `load` then gives with it; where is returned."""
     source = _source(path)
