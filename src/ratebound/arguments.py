@@ -31,12 +31,14 @@ EXAMPLE = """example:
       --require 'positive_rate(sex == "Female") >= 0.8 * positive_rate(sex == "Male")'
   ratebound certify model/ unseen.csv --label income
   ratebound predict model/ new.csv --key id
+  ratebound serve model/ --key id
   ratebound monitor model/ today.csv --label income --state state.json
   ratebound convert rows.csv --out rows.parquet
   ratebound reproduce adult
 
 exit status:
-  0    no promise is shown to be broken (predict, inspect, convert, reproduce: all is written)
+  0    no promise is shown to be broken (predict, inspect, convert, reproduce: all is written; serve: it
+       was asked to stop)
   1    some promise is (train: or no model keeps them all; certify: not shown to hold; monitor: found to
        be broken; explain: no classifier could keep them all); --fail-on says what else, or less
   2    bad usage or input
@@ -81,6 +83,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _add_audit(commands, with_model)
     _add_certify(commands, with_model)
     _add_predict(commands)
+    _add_serve(commands)
     _add_monitor(commands, with_model)
     _add_explain(commands)
     _add_convert(commands)
@@ -239,6 +242,18 @@ def _add_predict(commands: Any) -> None:
         action=argparse.BooleanOptionalAction,
         help="put an apostrophe before texts that a spreadsheet would run as formulas, ids too",
     )
+
+
+def _add_serve(commands: Any) -> None:
+    words = "decide on rows that are sent as JSON, over HTTP: POST /decide, GET /health"
+    serve = _command(commands, "serve", words, json=False)
+    add = serve.add_argument
+    add("model", type=Path, help="the folder that train wrote, or its model file")
+    add("--host", metavar="ADDRESS", help="where to listen (default 127.0.0.1, this machine alone)")
+    add("--port", type=int, metavar="N", help="the port, 0 for any that is free (default 8000)")
+    add("--key", metavar="NAME", help="ids, as for predict: each row must have one")
+    add("--max-bytes", type=int, metavar="N", help="the largest request (default 1048576)")
+    add("--trusted", nargs="+", action="extend", metavar="TYPE", help="types the model may be built of")
 
 
 def _add_monitor(commands: Any, with_model: bool) -> None:
@@ -403,7 +418,7 @@ def _add_fail_on(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _command(commands: Any, name: str, words: str) -> argparse.ArgumentParser:
+def _command(commands: Any, name: str, words: str, *, json: bool = True) -> argparse.ArgumentParser:
     added: argparse.ArgumentParser = commands.add_parser(
         name,
         help=words,
@@ -411,12 +426,13 @@ def _command(commands: Any, name: str, words: str) -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,
     )
     add = added.add_argument
-    add(
-        "--json",
-        nargs="?",
-        const="-",
-        metavar="FILE",
-        help="also write the answer as JSON; without a file, or with -, print nothing but that",
-    )
+    if json:
+        add(
+            "--json",
+            nargs="?",
+            const="-",
+            metavar="FILE",
+            help="also write the answer as JSON; without a file, or with -, print nothing but that",
+        )
     add("--quiet", action="store_true", help="show no progress; train: print one line at the end")
     return added

@@ -25,7 +25,6 @@ from ratebound.commands.folders import OUTPUT, check_files
 from ratebound.commands.on_disk import on_disk, opened, seen_by, tables_of
 from ratebound.commands.runs import Use
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
-from ratebound.problem.frames import rows_of
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.reasons import reasons
 from ratebound.tables.table import Table
@@ -85,7 +84,8 @@ def _decided(mixture: Mixture, table: Table, use: Use) -> list[tuple[str, list[A
         shares = mixture.decision_proba(rows, columns=truths(mixture, table))
         columns += _chances(mixture, of_decision, shares)
     if use.reasons:
-        told = reasons(mixture, rows, truths(mixture, table))
+        ids = None if use.key is None else ids_in(table, use.key)
+        told = reasons(mixture, rows, truths(mixture, table), ids)
         columns.append(("score", _digits(told.scores)))
         columns += [(name, _digits(part)) for name, part in zip(told.names, told.parts.T, strict=True)]
         columns.append(("reasons", ["; ".join(own) for own in told.against()]))
@@ -118,25 +118,19 @@ def _chances(mixture: Mixture, name: str, chances: Array) -> list[tuple[str, lis
 
 
 def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:
-    """The decision on each row (n,), which depends on that row alone.
+    """The decision on each row (n,), which depends on that row alone."""
+    ids = None if key is None else ids_in(table, key)
+    return mixture.predict(rows_for(mixture, table), columns=truths(mixture, table), key=ids)
 
-    Whether a column of ids is read as numbers or as texts depends on all of its rows. So each id is read
-    by itself here, as a number if it is one.
-    """
-    known, rows = truths(mixture, table), rows_for(mixture, table)
-    if key is None:
-        return mixture.predict(rows, columns=known)
+
+def ids_in(table: Table, key: str) -> Array:
+    """The id of each row (n,): a text that is a whole number is that number, whatever is beside it."""
     ids = table.column(key, "key")
     if ids.dtype.kind != "O":
-        return mixture.predict(rows, columns=known, key=ids)
-    whole = np.array([WHOLE.fullmatch(str(value)) is not None for value in ids])
-    decided = np.empty(len(table), dtype=object)
-    for chosen, kind in ((np.flatnonzero(whole), int), (np.flatnonzero(~whole), str)):
-        if len(chosen):
-            own = np.array([kind(value) for value in ids[chosen]], dtype=object)
-            these = {name: values[chosen] for name, values in known.items()}
-            decided[chosen] = mixture.predict(rows_of(rows, chosen), columns=these, key=own)
-    return decided
+        return ids
+    read = np.empty(len(ids), dtype=object)
+    read[:] = [int(value) if WHOLE.fullmatch(str(value)) else str(value) for value in ids]
+    return read
 
 
 def _digits(chances: Array) -> list[str]:

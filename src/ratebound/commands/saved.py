@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,11 @@ def load_model(use: Use) -> Policy:
             f"{flag} goes with --decision: a saved model has the promises and the labels that it was "
             "trained with"
         )
+    return load_for_tables(path, trusted)
+
+
+def load_for_tables(path: Path, trusted: Sequence[str]) -> Policy:
+    """A model that finds the columns of a table by their names."""
     model = load(path, trusted=trusted)
     if model.encoding is None or not model.encoding.from_frame:
         raise ValueError(f"{path} was trained on an array without column names: use it from Python")

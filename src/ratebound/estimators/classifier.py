@@ -496,7 +496,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 setattr(model, name, getattr(self, name))
         return model._finished(own, solved_rules(own, other), encoding, classes, None)
 
-    def reasons(self, X: Any, *, columns: Any = None) -> Reasons:
+    def reasons(self, X: Any, *, columns: Any = None, key: Any = None) -> Reasons:
         """What speaks for each decision: the label, every promise, and the columns that move it.
 
         Parameters
@@ -505,6 +505,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             The rows.
         columns : DataFrame or mapping, default=None
             The `known` columns that are not in `X`.
+        key : array of shape (n,), default=None
+            An entity's id for each row, as in `predict`.
 
         Returns
         -------
@@ -512,7 +514,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             The parts of each row's score, which sum to it, and what each column does; prints as a table.
         """
         rows = self._rows(X)
-        return self.solution_.reasons(rows, columns=columns)
+        return self.solution_.reasons(rows, columns=columns, key=key)
 
     def _with_groups(self, X: Any, columns: Any, groups: Any) -> tuple[Any, Name | None]:
         """The columns with ids that were given as an array, and the column that has them."""

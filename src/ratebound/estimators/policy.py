@@ -27,7 +27,7 @@ from ratebound.rates.subsets import Name
 from ratebound.solution import files
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.reasons import Reasons, reasons
-from ratebound.tables.records import is_records, table_of
+from ratebound.tables.records import as_read, is_records, table_of
 
 if TYPE_CHECKING:
     from ratebound.auditing.report import Audit
@@ -106,7 +106,7 @@ class Policy(Mixture):
         pieces = self._pieces(X, columns)
         return np.concatenate([decide(rows, columns=known) for rows, known, _ in pieces])
 
-    def reasons(self, X: Any, *, columns: Any = None) -> Reasons:
+    def reasons(self, X: Any, *, columns: Any = None, key: Any = None) -> Reasons:
         """What speaks for each decision: the label, every promise, and the columns that move it.
 
         Parameters
@@ -115,13 +115,15 @@ class Policy(Mixture):
             The rows.
         columns : DataFrame or mapping, default=None
             The `known` columns that are not in `X`.
+        key : array of shape (n,), default=None
+            An entity's id for each row, as in `predict`.
 
         Returns
         -------
         Reasons
             The parts of each row's score, which sum to it, and what each column does; prints as a table.
         """
-        return reasons(self, self._table(X), columns)
+        return reasons(self, self._table(X), columns, key)
 
     def _table(self, X: Any) -> Any:
         """Rows as dictionaries as a table; anything else as it is."""
@@ -132,7 +134,7 @@ class Policy(Mixture):
                 "rows are dictionaries, and the model was trained on an array, whose features have no "
                 "names: give an array, or train on a table"
             )
-        return table_of(X, self.encoding, self.decider.known)
+        return as_read(self.encoding, table_of(X, self.encoding, self.decider.known))
 
     def _pieces(self, X: Any, columns: Any) -> Iterator[tuple[Any, Any, slice]]:
         """Rows to decide, some at a time; their columns, and which of all rows they are."""

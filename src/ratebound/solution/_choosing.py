@@ -32,7 +32,15 @@ HALF = 0.5 - ROUNDING  # of the weight decides a vote: yes wins a tie, to roundi
 
 
 def uniform_from_key(key: Any, salt: int) -> Array:
-    """A number in [0, 1) for each id, (n,); ids are whole numbers or texts, and 7 is not "7"."""
+    """A number in [0, 1) for each id, (n,); ids are whole numbers or texts, and 7 is not "7".
+
+    Each is read by itself, so that the number of an id does not depend on the ids beside it.
+
+    >>> uniform_from_key([7, "a"], 0)[0] == uniform_from_key([7], 0)[0]
+    np.True_
+    """
+    if isinstance(key, list | tuple) and {int, str} <= set(map(type, key)):
+        key = np.array(key, dtype=object)  # or NumPy made texts of the numbers
     values = as_array(key)
     if values.ndim != 1:
         raise ValueError(f"key needs one id per row, got shape {values.shape}")
@@ -43,11 +51,18 @@ def uniform_from_key(key: Any, salt: int) -> Array:
         raise ValueError("key has missing ids: give each row one, or leave key out")
     if values.dtype.kind == "f" or any(issubclass(kind, float | np.floating) for kind in kinds):
         raise ValueError("key holds fractional numbers: ids are whole numbers or texts")
-    if kinds and all(kind is int or issubclass(kind, np.integer) for kind in kinds):
-        values = np.array([int(value) % 2**64 for value in values], dtype=np.uint64)
     if values.dtype.kind in "iu":
         return _uniform(_mixed(values.astype(np.uint64) ^ _mixed_int(salt)))
-    return _uniform(_hashed_texts(values, salt))
+    whole = {kind for kind in kinds if kind is int or issubclass(kind, np.integer)}
+    if not whole:
+        return _uniform(_hashed_texts(values, salt))
+    places = np.array([type(value) in whole for value in values])
+    numbers = np.array([int(value) % 2**64 for value in values[places]], dtype=np.uint64)
+    mixed = np.empty(len(values), dtype=np.uint64)
+    mixed[places] = _mixed(numbers ^ _mixed_int(salt))
+    if not places.all():
+        mixed[~places] = _hashed_texts(values[~places], salt)
+    return _uniform(mixed)
 
 
 def uniform_from_features(features: Any, salt: int, feature_scale: FeatureScale | None = None) -> Array:

@@ -563,7 +563,7 @@ class Mixture:
         """
         return self.decider.choices(self.weights, self._scores(X, features, columns))
 
-    def deciding_member(self, X: Any, *, columns: Any = None) -> Array:
+    def deciding_member(self, X: Any, *, columns: Any = None, key: Any = None) -> Array:
         """Which member decides each row in `predict`.
 
         Parameters
@@ -572,13 +572,15 @@ class Mixture:
             The rows.
         columns : DataFrame or mapping, default=None
             The columns of known groups, where `X` does not have them.
+        key : array of shape (n,), default=None
+            As in `predict`; by default the features are hashed.
 
         Returns
         -------
         array of shape (n,)
             Its place; 0 for a single model, and of a vote.
         """
-        return self._decisive(X, columns)[2]
+        return self._decisive(X, columns, key)[2]
 
     def uniform(self, X: Any, *, key: Any = None) -> Array:
         """The number in [0, 1) that chooses each row's member in `predict`.

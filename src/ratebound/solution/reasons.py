@@ -115,8 +115,7 @@ class Reasons(Documented):
             first = np.argsort(-moved, kind="stable")[:most]
             told.append([own[place] for place in first if moved[place] > SLIGHT])
         return [
-            own or [NOTHING] * bool(sign and self.columns)
-            for own, sign in zip(told, signs, strict=True)
+            own or [NOTHING] * bool(sign and self.columns) for own, sign in zip(told, signs, strict=True)
         ]
 
     @property
@@ -177,10 +176,10 @@ class Reasons(Documented):
         return pandas.DataFrame(columns)
 
 
-def reasons(model: Mixture, X: Any, columns: Any = None) -> Reasons:
+def reasons(model: Mixture, X: Any, columns: Any = None, key: Any = None) -> Reasons:
     """What speaks for each decision of a model on these rows."""
     features = model.features(X)
-    chosen = model.deciding_member(X, columns=columns)
+    chosen = model.deciding_member(X, columns=columns, key=key)
     rows = np.arange(len(chosen))
 
     def scores_with(changed: Any) -> Array:
@@ -198,7 +197,7 @@ def reasons(model: Mixture, X: Any, columns: Any = None) -> Reasons:
         names,
         parts,
         model.predict_proba(X),
-        model.predict(X, columns=columns),
+        model.predict(X, columns=columns, key=key),
         tuple(map(str, moved)),
         np.stack([*moved.values()], axis=1) if moved else np.zeros((len(rows), 0)),
         tuple(

@@ -32,7 +32,7 @@ def is_records(X: Any) -> bool:
     return isinstance(X, list | tuple) and bool(X) and isinstance(X[0], Mapping)
 
 
-def table_of(rows: Any, encoding: Encoding, known: Iterable[Any] = ()) -> Any:
+def table_of(rows: Any, encoding: Encoding, known: Iterable[Any] = ()) -> Table:
     """The table of rows as dictionaries, of which each has all columns that the model reads.
 
     >>> from ratebound.tables.fitting import fit_encoding
@@ -57,7 +57,7 @@ def table_of(rows: Any, encoding: Encoding, known: Iterable[Any] = ()) -> Any:
                 )
     names = dict.fromkeys(name for row in records for name in row)
     columns = {name: _column([row.get(name) for row in records]) for name in names}
-    return as_read(encoding, Table(columns, "the rows"))
+    return Table(columns, "the rows")
 
 
 def as_read(encoding: Encoding, table: Table) -> Any:
