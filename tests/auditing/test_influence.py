@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.auditing.influence import covariance
+from ratebound.auditing.influence import covariance, row_moves
 from ratebound.auditing.judged import judged, scored
-from ratebound.auditing.tallying import tallied
+from ratebound.auditing.tallying import NOBODY, tallied
+from ratebound.estimators.rules import moves_on
 
 PROMISES = [
     'recall(group == "a") >= 0.95 * recall()',
@@ -94,3 +95,36 @@ def test_decisions_as_they_fall_vary_more_than_expected_ones():
         redrawn.append((0.1 - yes[y].mean(), (yes != y).mean() - 0.9))
     assert np.sqrt(expected[0, 0]) < 0.01
     np.testing.assert_allclose(drawn, np.cov(np.array(redrawn).T), rtol=0.15, atol=1e-5)
+
+
+def test_rows_in_favour_of_a_promise_as_by_decisions():
+    """`at_best` against the moves of decisions that favour every row of the promise's smallest set."""
+    group, y, scores, _ = rows(400)
+    compiled = rb.compile(
+        rb.Problem("error_rate()", ['recall(group == "a") >= 0.8 * recall()']),
+        rb.Population(None, y, columns={"group": group}),
+    )
+    moves = moves_on(compiled, None)
+    decided = (scores > 0.5).astype(int)
+    change, error, count = moves.at_best(moves.counts(decided), 0)
+    favoured = np.where(y & (group == "a"), 1, decided)
+    before, after = (
+        compiled.evaluate((2.0 * each - 1)[None, None])[1][0, 0] for each in (decided, favoured)
+    )
+    assert change == pytest.approx(after - before)
+    assert error == pytest.approx(np.sqrt(moves.of(favoured)[1][0]))
+    assert count == (y & (group == "a")).sum()
+
+
+def test_one_row_of_each_cell_says_how_all_move():
+    group, y, scores, _ = rows(500)
+    compiled = rb.compile(
+        rb.Problem("error_rate()", [PROMISES[0], PROMISES[2], PROMISES[4]]),
+        rb.Population(None, y, columns={"group": group}),
+    )
+    demands = compiled.problem.demands
+    rates = [rate for demand in demands for rate in demand.expression.rates]
+    every = row_moves(tallied(NOBODY, compiled.populations, rates), demands)
+    decided = (scores > 0.5).astype(int)
+    for few, all_rows in zip(moves_on(compiled, None).of(decided), every.of(decided), strict=True):
+        np.testing.assert_allclose(few, all_rows)

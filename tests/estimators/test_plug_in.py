@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import ratebound as rb
 from ratebound.estimators import finishing
 from ratebound.estimators.belonging import together
+from ratebound.estimators.plugging_in import what_if
 
 from ..extras import lightgbm, pd
 from ..small_tables import animals, people
@@ -401,3 +402,60 @@ def test_a_rate_that_no_row_moves_is_not_claimed_to_be_certain():
     model = rb.RateConstrainedClassifier("recall() >= 1", method="plug-in", random_state=0)
     model.fit(X, X[:, 0] > 0)
     assert model.status_.confidence < 0.9
+
+
+# --- groups of few rows --------------------------------------------------------------------------------
+
+
+def with_few(n=3000, few=3, seed=0):
+    """People, of whom a `few` with a positive label are of a group that features do not tell."""
+    rng = np.random.default_rng(seed)
+    table = people(n, seed, shift=0.8)
+    group = np.array(table.columns["group"], dtype=object)
+    hard = np.flatnonzero(table.y.astype(bool))
+    group[rng.choice(hard, few, replace=False)] = "few"
+    return table.X, table.y, {"group": group}
+
+
+def promises_of(*groups):
+    return [f'recall(group == "{name}") >= 0.9 * recall()' for name in groups]
+
+
+def test_a_promise_about_few_rows_does_not_drive_the_search():
+    for seed in range(3):
+        X, y, columns = with_few(seed=seed)
+        with_them, without = (
+            rb.RateConstrainedClassifier(promises, random_state=0).fit(X, y, columns=columns)
+            for promises in (promises_of("a", "b", "few"), promises_of("a", "b"))
+        )
+        paid = [one.solution_.record.objectives["out of fold"] for one in (with_them, without)]
+        assert paid[0] <= paid[1] + 0.01
+        assert 'recall(group == "few") >= 0.9 * recall() (3 rows, at least ' in str(with_them.status_)
+        assert "game" not in str(with_them.status_)
+        assert with_them.solution_.drawn == 0
+        assert with_them.status_.confidence <= without.status_.confidence + 0.05
+        broken = [str(promise) for promise in with_them.status_.broken]
+        assert with_them.status_.feasible is not bool(broken)
+        assert set(broken) <= set(promises_of("few"))
+
+
+def test_a_promise_that_is_surely_broken_is_not_let_go():
+    """Too strict to be shown on these rows, but the plain model clearly breaks it."""
+    model = fitted("recall() >= 0.9999")
+    assert model.status_.feasible
+    assert model.violations_["recall() >= 0.9999"] <= 1e-9
+
+
+def test_other_bounds_at_once():
+    model = fitted(PARITY)
+    rules = model._learned[1]
+    for ratio in (0.7, 0.85, 0.95):
+        promise = f'positive_rate(group == "b") >= {ratio} * positive_rate(group == "a")'
+        problem = rb.Problem("error_rate()", [promise])
+        quick, rule = what_if(rules, problem)
+        assert rule.violations.max() <= 1e-9
+        assert rule.objective <= quick.best(np.zeros(1)).objective + 0.005
+        fresh = rb.compile(problem, **quick.compiled.populations)
+        objective, violations = fresh.evaluate(quick.scores(rule.weights[None]))
+        assert objective[0] == pytest.approx(rule.objective)
+        np.testing.assert_allclose(violations[0], rule.violations)

@@ -183,17 +183,9 @@ class RowMoves:
 
     def of(self, decided: Array) -> tuple[Array, Array]:
         """How far each row moves each demand, (m, n), if it is decided so (n,); and variances (m,)."""
-        lines, decisions = self.hits.shape[1:]
-        code = self.line * decisions + decided
-        rows = np.bincount(code, minlength=lines * decisions).astype(float)
-        hits = self.hits.reshape(len(self.hits), -1)
-        over, weight = np.repeat(self.over, decisions, axis=1), np.repeat(self.weight, decisions)
-        among = over @ (rows * weight)
-        share = hits @ (rows * weight) / among
-        moved = (self.times / among)[:, None] * weight * (hits - share[:, None] * over)
-        typical = over @ (rows * weight**2) / among
-        one = self.times * typical / among
-        imagined = (one * (1.0 - share)) ** 2 + (one * share) ** 2
+        code = self.line * self.hits.shape[2] + decided
+        rows = self.counts(decided)
+        moved, _, imagined = self._of_lines(rows, np.arange(len(self.hits)))
         demands = self.coefficients @ moved
         found: Array = demands[:, code]
         if self.together is None:
@@ -202,6 +194,49 @@ class RowMoves:
             found = np.stack([np.bincount(self.together, each) for each in found])
             variances = (found**2).sum(axis=1)
         return found, variances + self.coefficients**2 @ imagined
+
+    def counts(self, decided: Array) -> Array:
+        """How many rows of each line are decided as each class, (L · D,), if all are so (n,)."""
+        lines, decisions = self.hits.shape[1:]
+        code = self.line * decisions + decided
+        return np.bincount(code, minlength=lines * decisions).astype(float)
+
+    def _of_lines(self, rows: Array, rates: Array) -> tuple[Array, Array, Array]:
+        """How far a row of each line and decision moves some rates (r, L · D), if so many `rows` are so.
+
+        Also the shares (r,) that the rates are, and what imagined rows add to their variances (r,).
+        """
+        decisions = self.hits.shape[2]
+        hits, times = self.hits[rates].reshape(len(rates), -1), self.times[rates]
+        over, weight = np.repeat(self.over[rates], decisions, axis=1), np.repeat(self.weight, decisions)
+        among = over @ (rows * weight)
+        share = hits @ (rows * weight) / among
+        moved = (times / among)[:, None] * weight * (hits - share[:, None] * over)
+        one = times * (over @ (rows * weight**2) / among) / among
+        return moved, share, (one * (1.0 - share)) ** 2 + (one * share) ** 2
+
+    def at_best(self, rows: Array, demand: int) -> tuple[float, float, int]:
+        """If all rows of the smallest set that a demand speaks of were decided in its favour.
+
+        `rows` (L · D,) are the `counts` of the decisions on all others. By how much that changes the
+        demand, its standard error then, and how many rows the set has.
+        """
+        lines, decisions = self.hits.shape[1:]
+        rates = np.flatnonzero(self.coefficients[demand])
+        coefficients = self.coefficients[demand, rates]
+        each = rows.reshape(lines, decisions)
+        sizes = self.over[rates] @ each.sum(axis=1)
+        smallest = int(np.argmin(sizes))
+        inside = self.over[rates[smallest]] > 0
+        best = (coefficients[smallest] * self.hits[rates[smallest]]).argmin(axis=1)
+        favoured = np.where(
+            inside[:, None], each.sum(axis=1)[:, None] * np.eye(decisions)[best], each
+        ).ravel()
+        moved, share, imagined = self._of_lines(favoured, rates)
+        before = self._of_lines(rows, rates)[1]
+        change = float(coefficients * self.times[rates] @ (share - before))
+        variance = favoured @ (coefficients @ moved) ** 2 + coefficients**2 @ imagined
+        return change, float(np.sqrt(variance)), round(float(sizes[smallest]))
 
 
 def row_moves(tally: Tally, demands: Sequence[Demand], together: Array | None = None) -> RowMoves:

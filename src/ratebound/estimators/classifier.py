@@ -60,7 +60,7 @@ from ratebound.estimators.sampling import some_in_memory
 from ratebound.estimators.search import Search, SearchResult, search
 from ratebound.game.learner import Learner
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile, parted
+from ratebound.problem.compiling import compile, compile_again, parted
 from ratebound.problem.frames import columns_by_name, unmasked
 from ratebound.problem.guessing import copied_by, guess_of, knowing, with_known_groups
 from ratebound.problem.labels import class_array
@@ -484,7 +484,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         people = asked.compiled.populations
         problem = knowing(asked_for(self.objective, constraints), as_guessed(self.guessed), people)
         try:
-            compiled = compile(problem, **people)
+            compiled = compile_again(asked.compiled, problem)
             check_referrals(compiled)
             other = learned_rules(compiled, rules)
         except ValueError as error:
@@ -558,7 +558,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 break
             own, encoding = self._prepared(asked, learner)
             tried.append((*releveled(own, search(own)), encoding))
-            if tried[-1][1].solution.status.feasible or asked.clock.left == 0:
+            latest = tried[-1][1]
+            if latest.solution.status.feasible or latest.lets_go or asked.clock.left == 0:
                 break
         best = min(tried, key=lambda each: each[1].solution.status.violation)
         return best[0], noted(best[1], said, [each[1] for each in tried]), best[2]

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtri
 
 from ratebound.base.linear_program import TOLERANCE, worst_violation
 from ratebound.base.progress import TimeLimit
@@ -30,8 +31,10 @@ DRAWS = 2000  # of the multipliers
 MOST = 2**27  # numbers that influences of rules may take
 TOGETHER = 360  # deviations of rules that are drawn together
 ROWS = 20_000  # rows whose influences say how rules vary together
+LOOKED = 10.0  # independent rules that the largest deviation is at most of, about
 WORTH = 0.3  # share of what a model gains that a unit of confidence may cost
 REFINED = 3  # halvings of the way to the cheapest rule that is sure enough
+SURELY = 3.0  # standard errors by which a promise is broken, however few its rows are
 SMALLEST = 1e-12
 WIDER = (1.0, 1.25, 1.5, 1.75, 2.0)  # of the margins by which a certificate has a good chance
 
@@ -72,7 +75,7 @@ class Point:
     @property
     def kept(self) -> Array:
         """Of the margins, what the rule keeps (m,): all of them may be too much for any rule."""
-        return np.clip(-self.rule.violations, 0.0, self.margins)
+        return np.clip(-self.rule.violations, 0.0, np.maximum(self.margins, 0.0))
 
     @property
     def room(self) -> Array:
@@ -87,29 +90,47 @@ class Curve:
     rules: Rules
     seed: int
     clock: TimeLimit
+    asked: float | None  # the confidence; None if no way is walked, and points are only those given
     points: list[Point] = field(default_factory=list)
-    walked: bool = True  # or the points are only those that are given
     cut_short: bool = False  # for want of time
+    few: dict[int, tuple[int, int]] = field(default_factory=dict)  # promises let go, for want of rows
 
     def __post_init__(self) -> None:
-        if not self.walked:
+        if self.asked is None:
             return
-        none = np.zeros(self.rules.promises)
-        first = self.add(none)
-        if not self.rules.promises:
+        if self.rules.promises:
+            # Of this many promises all are to be shown together.
+            self.few = self.rules.few_rows(float(ndtri(1 - (1 - self.asked) / self.rules.promises)))
+        first = self.add(self._margins(np.zeros(self.rules.promises)))
+        broken = {place for place in self.few if -first.room[place] > SURELY}
+        if broken:
+            self.few = {place: rows for place, rows in self.few.items() if place not in broken}
+            self.points.clear()
+            first = self.add(self._margins(np.zeros(self.rules.promises)))
+        if not self.shown.any():
             return
+        enough = float(ndtri(1 - (1 - self.asked) / (LOOKED * self.rules.promises)))
         for share in SHARES[1:]:
             if self._out_of_time():
                 break
-            point = self.add(share * first.errors)
+            point = self.add(self._margins(share * first.errors))
             if worst_violation(point.rule.violations + point.margins, self._scale) > TOLERANCE:
                 break  # more cannot be kept at all
-            if point.room.min() > SHARES[-1]:
+            if point.room[self.shown].min() > enough:
                 break
 
     @property
     def _scale(self) -> Array:
         return self.rules.compiled.scale[1:]
+
+    @property
+    def shown(self) -> Array:
+        """Which promises (m,) confidence is bought for: all that are not let go for want of rows."""
+        return ~np.isin(np.arange(self.rules.promises), list(self.few))
+
+    def _margins(self, margins: Array) -> Array:
+        """These margins (m,) where promises are asked for, and -inf where they are not."""
+        return np.where(self.shown, margins, -np.inf)
 
     def _out_of_time(self) -> bool:
         self.cut_short = self.clock.left == 0
@@ -148,21 +169,24 @@ class Curve:
         count = min(most - len(own), len(weights))
         return [*own, *weights[random.choice(len(weights), count, replace=False)]]
 
-    def confidence(self, point: Point) -> float:
+    def confidence(self, point: Point, *, shown: bool = False) -> float:
         """The confidence with which all promises hold on new rows, of a rule chosen as these were.
+
+        With `shown`, those that are not let go for want of rows.
 
         It is that of a test: a rule that breaks a promise is said to keep all of them with a confidence
         of c or more in at most a share 1 - c of all samples.
         """
         if not self.rules.promises:
             return 1.0
-        return float((self.largest <= point.room).all(axis=1).mean())
+        own = self.shown if shown else np.full(self.rules.promises, True)
+        return float((self.largest[:, own] <= point.room[own]).all(axis=1).mean())
 
     def refined(self, confidence: float) -> None:
         """Add points between the last that is not sure enough and the first that is."""
         for _ in range(REFINED):
-            ordered = sorted(self.points, key=lambda point: float(point.margins.sum()))
-            sure = [self.confidence(point) >= confidence for point in ordered]
+            ordered = sorted(self.points, key=lambda point: float(point.margins[self.shown].sum()))
+            sure = [self.confidence(point, shown=True) >= confidence for point in ordered]
             first = next((place for place, own in enumerate(sure) if own), 0)
             if first == 0 or self._out_of_time():
                 return
@@ -173,14 +197,12 @@ class Curve:
 
         Those that were walked along keep promises on new rows; fewer rows, set aside, must show it too.
         """
-        from scipy.special import ndtri
-
         there = math.sqrt((1.0 - share) / share)
         needed = float(ndtri(confidence)) * there + float(ndtri(POWER)) * math.hypot(1.0, there)
         first = self.points[0]
         for wider in WIDER if self.rules.promises else ():
             if not self._out_of_time():
-                self.add(wider * needed * first.errors)
+                self.add(self._margins(wider * needed * first.errors))
         alike = decided_alike(self.rules.compiled)
         fine = {
             point.rule.place: point
@@ -198,15 +220,28 @@ class Curve:
                 self.points[place] = Point(rule, point.margins, self.rules.errors(rule))
 
     def chosen(self, confidence: float, gain: float) -> Point:
-        """The point that is worth its price, if `gain` is what the model is worth."""
+        """The point that is worth its price, if `gain` is what the model is worth.
+
+        What is let go for want of rows is kept on these rows nevertheless, if that is worth its price.
+        """
         self.refined(confidence)
         self._retake()
-        kept = [p for p in self.points if worst_violation(p.rule.violations, self._scale) <= TOLERANCE]
+        kept = [p for p in self.points if self._worst(p, self.shown) <= TOLERANCE]
         if not kept:
-            return min(self.points, key=lambda p: worst_violation(p.rule.violations, self._scale))
+            return min(self.points, key=lambda point: self._worst(point, self.shown))
 
-        def worth(point: Point) -> float:
-            sure = min(self.confidence(point), confidence)
+        def worth(point: Point, *, shown: bool = True) -> float:
+            sure = min(self.confidence(point, shown=shown), confidence)
             return WORTH * gain * sure - point.rule.objective
 
-        return max(kept, key=worth)
+        best = max(kept, key=worth)
+        if self._worst(best, ~self.shown) > TOLERANCE and not self._out_of_time():
+            every = self.add(np.where(self.shown, best.margins, 0.0))
+            kept_too = self._worst(every, np.full(self.rules.promises, True)) <= TOLERANCE
+            if kept_too and worth(every, shown=False) >= worth(best, shown=False):
+                return every
+        return best
+
+    def _worst(self, point: Point, own: Array) -> float:
+        """The worst violation of some promises (m,)."""
+        return float(worst_violation(point.rule.violations[own], self._scale[own]))

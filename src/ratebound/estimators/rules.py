@@ -13,8 +13,9 @@ do nearly as well as a mixture, thresholds are tried too, up to one decision for
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +31,8 @@ from ratebound.learners.forecast import EVEN, Forecast, inputs_of, values_on
 from ratebound.learners.plug_in import WHOLE, PlugInScorer, scored, terms_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import decided
-from ratebound.rates.kinds import TWO
+from ratebound.rates.expressions import FIRST
+from ratebound.rates.kinds import TWO, is_count
 
 RADIUS = 100.0  # what a violation may cost at most, in units of the objective
 ROUNDS = 80  # rules asked for at each margin, at most
@@ -47,6 +49,7 @@ SHARES = np.linspace(0, 1, 33)  # of rows that get a no, at thresholds
 FINER = np.linspace(-1, 1, 33) / 32  # the same around one of them
 BASES = 4  # rules whose thresholds are moved
 CHANCE = 0.5  # standard deviations of one row's cost, by which a threshold is to be cheaper than none
+STARTS = 8  # rules for other bounds that are asked for first
 THRESHOLD = "the threshold"  # what it is called as a part of a score
 
 
@@ -54,7 +57,15 @@ def moves_on(compiled: Compiled, together: Array | None) -> RowMoves:
     """How rows move promises, of which those with one number in `together` (n,) were drawn together."""
     demands = compiled.problem.demands
     rates = [rate for demand in demands for rate in demand.expression.rates]
-    return row_moves(tallied(NOBODY, compiled.populations, rates), demands, together)
+    alone = compiled.all_in_memory and not compiled.others and compiled.weights is None
+    alone = alone and not any(map(is_count, rates))
+    if not alone or any(block.amounts is not None for block in compiled.blocks):
+        return row_moves(tallied(NOBODY, compiled.populations, rates), demands, together)
+    # Rows of a cell are treated alike, so one of each says all, and no column is read again.
+    _, one, cells = np.unique(compiled.cells, return_index=True, return_inverse=True)
+    few = {FIRST: compiled.first.only(one)}
+    moves = row_moves(tallied(NOBODY, few, rates), demands, together)
+    return replace(moves, line=moves.line[cells])
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +98,6 @@ class Rules:
         self.by_goal: Compiled | None = None  # the problem whose goal these rules stand for, if any
         self.learned: Rules = self  # those of the problem that the forecast was learned for
         self.ask(np.eye(1 + self.promises)[:1])  # the plain model
-        if self.promises:
-            self._look_at_thresholds([self.weights[0]])  # what most people would try first
 
     @property
     def promises(self) -> int:
@@ -108,6 +117,8 @@ class Rules:
     @cached_property
     def inside(self) -> Array:
         """The forecast (J, n) of these rows by what is deployed, also by models that saw them."""
+        if self.learned is not self:
+            return self.learned.inside
         forecast = self.scorer.forecast
         return values_on(forecast, inputs_of(self.compiled, tables=forecast.tables))
 
@@ -171,9 +182,14 @@ class Rules:
     # --- the best rule ---------------------------------------------------------------------------
 
     def best(self, margins: Array) -> Rule:
-        """The cheapest rule asked for that keeps the promises with `margins` (m,); else the nearest."""
+        """The cheapest rule asked for that keeps the promises with `margins` (m,); else the nearest.
+
+        A promise with a margin of -inf is not asked for.
+        """
         if not self.promises:
             return self.rule(0)
+        if self.bare.all():
+            self._look_at_thresholds([self.weights[0]])  # what most people would try first
         mean, mixed, value = self._multipliers(margins)
         self._look_around(mean)
         if self._dearer(margins, value):
@@ -186,6 +202,13 @@ class Rules:
         self._look_around(near, finer=5.0)
         if near[1 + self.promises :].any():
             self._look_at_thresholds([near], self._share_below(near) + FINER)
+        return self.cheapest(margins)
+
+    def quickly(self, margins: Array) -> Rule:
+        """As `best`, among few rules: those of the program, and on the line through their mean."""
+        mean, _, _ = self._multipliers(margins)
+        prices = SCALES[:, None] * self._prices(mean)
+        self.ask(np.column_stack([np.ones(len(prices)), prices]))
         return self.cheapest(margins)
 
     def _share_below(self, weights: Array) -> float:
@@ -203,15 +226,16 @@ class Rules:
 
         Their mean, each of them, and what the mixture costs.
         """
-        scale = self.compiled.scale
-        unit, room = scale[0] / scale, np.append(0.0, margins)
+        asked_for = np.append(True, margins > -np.inf)
+        scale, room = self.compiled.scale[asked_for], np.append(0.0, margins)[asked_for]
+        unit = scale[0] / scale
         mean = self.weights[0]
         mixed, value = [mean], -np.inf
         center: Array | None = None  # next to which multipliers stay while that tells something
-        bound, highest = -np.inf, mean[: 1 + self.promises]
+        bound, highest = -np.inf, np.eye(len(scale))[0]
         for _ in range(ROUNDS):
             bare = self.bare  # thresholds are of single rules
-            values, weights = (self.values[bare] + room) / scale, self.weights[bare]
+            values, weights = (self.values[bare][:, asked_for] + room) / scale, self.weights[bare]
             program = elastic(values, RADIUS)
             value, prices = program.value, program.weights
             mean, mixed = program.shares @ weights, list(weights[program.shares > 0])
@@ -220,7 +244,9 @@ class Rules:
             asked = prices if center is None else (prices + center) / 2
             known = float((values @ asked).min())
             self.planes.append(len(self.weights))
-            new = float((self.ask((asked * unit)[None])[0] + room) / scale @ asked)
+            every = np.zeros((1, 1 + self.promises))
+            every[0, asked_for] = asked * unit
+            new = float((self.ask(every)[0, asked_for] + room) / scale @ asked)
             if min(new, known) > bound:
                 bound, highest = min(new, known), asked
             told = new < known - GAP
@@ -303,6 +329,21 @@ class Rules:
         return self.rule(own_place if near else any_place)
 
     # --- how it varies -----------------------------------------------------------------------------
+
+    def few_rows(self, needed: float) -> dict[int, tuple[int, int]]:
+        """Promises that no rule shows to be kept, for want of rows; their rows, and those it takes.
+
+        Even if all rows of its smallest set were decided in its favour, and the others by the plain
+        model, it would be kept by fewer than so many standard errors. Both numbers are of that set.
+        """
+        plain, few = self.rule(0), {}
+        counts = self.moves.counts(self.decided(plain.weights))
+        for place, violation in enumerate(plain.violations):
+            change, error, rows = self.moves.at_best(counts, place)
+            room = -(violation + change) / error
+            if 0 < room < needed:  # none is not for want of rows
+                few[place] = rows, math.ceil(rows * needed / room)
+        return few
 
     def errors(self, rule: Rule) -> Array:
         """The standard errors (m,) of a rule's violations on as many new rows as these."""
@@ -394,11 +435,10 @@ def rules_for(compiled: Compiled, known: Rules) -> Rules:
     forecast, own = known.scorer.forecast, known.compiled
     if forecast.width != own.cell_count:
         raise Finer("what was learned are sets of rows, of which there are too many to be told apart")
-    pairs = np.unique(np.column_stack([own.cells, compiled.cells]), axis=0)
-    if len(pairs) != len(np.unique(own.cells)):
-        raise Finer("it tells rows apart that were not told apart before")
     cell = np.zeros(own.cell_count, dtype=int)
-    cell[pairs[:, 0]] = pairs[:, 1]
+    cell[own.cells] = compiled.cells
+    if not np.array_equal(cell[own.cells], compiled.cells):
+        raise Finer("it tells rows apart that were not told apart before")
     others = compiled.decisions - 1
     terms = np.zeros((1 + len(compiled.constraints), others, len(own.at_zero), own.cell_count))
     for block in compiled.at_zero:
@@ -408,9 +448,9 @@ def rules_for(compiled: Compiled, known: Rules) -> Rules:
     flat = terms.reshape(len(terms), -1) * float(len(compiled.cells))
     scorer = _scorer(compiled, forecast, flat)
     rules = Rules(compiled, scorer, known.outside, known.split, known.seed, known.together)
-    rules.__dict__["inside"], rules.learned = known.inside, known.learned
+    rules.learned = known
     if len(compiled.constraints) == known.promises:  # other bounds, most likely: a start
-        rules.ask(known.weights[-1:])
+        rules.ask(known.weights[known.planes[-STARTS:]])
     return rules
 
 

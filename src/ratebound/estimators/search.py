@@ -179,6 +179,7 @@ class SearchResult:
     pool: Callable[[Array], Pool]  # what a solution with such margins is chosen from, for prices
     resolved: Callable[[Array], Mixture]  # the solution with other margins
     rules: ForecastRules | None = None  # all rules of a forecast, where it was found among those
+    lets_go: bool = False  # whether it breaks promises, but only such as too few rows can show
 
 
 def search(asked: Search) -> SearchResult:

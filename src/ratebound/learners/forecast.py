@@ -19,12 +19,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
+from ratebound.game.folding import Folded
 from ratebound.game.learner import SMALL, Answering, Learner
 from ratebound.game.rounds import play
 from ratebound.game.rules import Keep
@@ -310,6 +311,21 @@ def _places(values: Array, size: int) -> Array:
 # --- learning ----------------------------------------------------------------------------------------
 
 
+@runtime_checkable
+class Forecasting(Protocol):
+    """A learner that learns what rows are: what a search by rules asks it for."""
+
+    def learn(
+        self,
+        compiled: Compiled,
+        split: Folded,
+        seed: int,
+        progress: bool | None = None,
+        epochs: int | None = None,
+    ) -> tuple[Forecast, Array]:
+        """The forecast of the rows of a problem, and its values (J, n) out of fold."""
+
+
 def learn(
     compiled: Compiled,
     labels: Learner,
@@ -468,6 +484,8 @@ def _classified(
     scorer, parameters = _trained(cross, learner, rows, answers, count, some)
     parameters = _staged(scorer, parameters, stages)
     settings = len(parameters)
+    if not calibrated and settings == 1:
+        return Part(*scorer.kept(parameters[0]))
     cross, rows, answers = some
     scores = np.empty((settings, score_count(count), len(rows)))
     for fold, (_, held) in enumerate(cross.splits(rows)):
@@ -476,12 +494,7 @@ def _classified(
         scores[:, :, held] = scorer.scores(parameters[:, fold], given)
     weights = None if cross.weights is None else cross.weights[rows]
     labels = answers.astype(bool) if count == 2 else answers
-    lines = [
-        fit_calibration(one, labels, weights, "out of fold", even_at_zero=True)
-        if calibrated or settings > 1
-        else None
-        for one in scores
-    ]
+    lines = [fit_calibration(one, labels, weights, "out of fold", even_at_zero=True) for one in scores]
     best = 0
     if settings > 1:
         losses = [
