@@ -130,14 +130,9 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
         if not isinstance(population, Population):
             raise TypeError(f"{name} must be a rb.Population, got {type(population).__name__}")
     classes = classes_of(populations, first)
-    check_decided(problem.rates, classes)
     if len(classes) > 2:
         populations = {name: each.among(classes) for name, each in populations.items()}
-    weights = {name: _weight(each) for name, each in populations.items()}
-    problem = counting(spelled_out(problem, populations, first, countable=True), weights)
-    _check_pairs(problem, populations, first)
-    if len(classes) > 2:
-        _check_said(problem, classes)
+    problem = _in_full(problem, populations, classes, first)
     check_general(problem, populations)
     if not isinstance(problem.objective, Expression):
         return _with_goal(problem, classes, lambda whole: compile_on(whole, populations, first))
@@ -165,8 +160,22 @@ def compile_again(compiled: Compiled, problem: Problem) -> Compiled:
     """Another problem on the same rows, which are read again only if it speaks of other sets of them."""
     if not isinstance(problem.objective, Expression):
         return compile_on(problem, compiled.populations)
-    problem = counting(problem, {name: _weight(each) for name, each in compiled.populations.items()})
-    return _entered(problem, compiled.populations, compiled.classes, drawn=compiled.drawn)
+    classes, populations = compiled.classes, compiled.populations
+    problem = _in_full(problem, populations, classes, FIRST)
+    return _entered(problem, populations, classes, drawn=compiled.drawn)
+
+
+def _in_full(
+    problem: Problem, populations: dict[str, Population], classes: Classes, first: str
+) -> Problem:
+    """A problem in words that are spelled out, checked against what these rows have."""
+    check_decided(problem.rates, classes)
+    weights = {name: _weight(each) for name, each in populations.items()}
+    problem = counting(spelled_out(problem, populations, first, countable=True), weights)
+    _check_pairs(problem, populations, first)
+    if len(classes) > 2:
+        _check_said(problem, classes)
+    return problem
 
 
 def _entered(
