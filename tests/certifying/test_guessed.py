@@ -113,3 +113,13 @@ def test_monitors_and_rows_needed_refuse_what_is_assumed() -> None:
                 "error_rate()", ['recall(race == "a") >= 0.9'], guessed=rb.guessed("race", audited="s")
             )
         )
+
+
+def test_rows_needed_says_so_of_groups_that_every_row_may_be_in() -> None:
+    rows = rb.Population(None, [1, 0] * 20, columns={"p_a": [0.4] * 40, "p_b": [0.6] * 40})
+    race = rb.guessed("race", probabilities=["p_a", "p_b"])
+    promises = ['positive_rate(race == "b") >= 0.2', "recall() >= 0.5"]
+    problem = rb.Problem("error_rate()", promises, guessed=race)
+    of_group, of_all = (rb.rows_needed(problem, rows, margin=0.2).promises[place] for place in (0, 1))
+    assert "assumed, not shown" in of_group.why
+    assert of_all.rows_needed

@@ -155,9 +155,10 @@ def rows_needed(
     copies = with_known_groups(problem, {FIRST: population, **others})
     problem = spelled_out(problem, copies)
     people = {name: without_copies(each) for name, each in copies.items()}
-    undecided = tallied(NOBODY, people, places_of(problem), first=FIRST)
-    _, missing = measurable(problem, undecided, (), FIRST)
-    missing |= _assumed(problem)
+    assumed = _assumed(problem)
+    told = problem.promising([each for each in problem.subject_to if each not in assumed])
+    undecided = tallied(NOBODY, people, places_of(told), first=FIRST)
+    missing = measurable(told, undecided, (), FIRST)[1] | assumed
     aim = Aim(1.0 - confidence, len(problem.constraints), power)
     needs = []
     for constraint in problem.constraints:

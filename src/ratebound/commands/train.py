@@ -105,9 +105,11 @@ def _written(
     solution = replace(model.solution_, classes=given.classes)
     with working("auditing", run.quiet):
         files = digests_of(files_of(run.data))
-        others = {name: as_given(rows, given.others[name]) for name, rows in aside.others.items()}
-        rows = as_given(aside.first, given.people)
-        report = audit(promised, solution, rows, clusters=run.groups, **others)
+        others: dict[str, Any] = {
+            name: as_given(rows, given.others[name]) for name, rows in aside.others.items()
+        }
+        people = as_given(aside.first, given.people)
+        report = audit(promised, solution, people, clusters=run.groups, **others)
         audited = replace(
             report, provenance=None, card=None
         ).to_dict()  # that of the model is its record

@@ -58,7 +58,7 @@ def check_audited(problem: Problem, people: Mapping[str, Population]) -> None:
                 about = f"about {needed:,} in all" if needed else "more"
                 held = rows.values(each.column)
                 values = np.unique(held.values[~held.missing] if held.codes is None else held.values)
-                there = "" if few else f"; it holds {some(values)}"
+                there = "" if few else f"; it holds {some(values.tolist())}"
                 raise ValueError(
                     f"{rate}: it is counted on {few} of the {audited:,} rows that column "
                     f"{each.audited!r} says the group of, and at least {FEWEST} are needed: have "
