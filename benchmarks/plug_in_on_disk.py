@@ -46,9 +46,8 @@ def fitted(paths: list[str], model: str, where: str) -> dict[str, Any]:
     seconds = time.process_time() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     table = drawn(NEW, np.random.default_rng(10**6))
-    X = np.column_stack([table[name].to_numpy() for name in NUMBERS])
-    columns = {name: table[name].to_pandas() for name in ("channel", "region")}
-    report = rb.audit(problem(), own.solution_, rb.Population(X, table["label"].to_numpy(), columns))
+    X, columns = (table.select(names).to_pandas() for names in (NUMBERS, ["channel", "region"]))
+    report = own.audit(X, table["label"].to_numpy(), columns)
     error = float(np.mean(own.predict(X) != table["label"].to_numpy()))
     return {
         "model, where": f"{model}, {where}",
@@ -79,7 +78,7 @@ def main() -> None:
         for model in asked.models:
             for where in ("disk", "memory"):
                 call = [sys.executable, __file__, "--folder", str(folder), "--one", model, where]
-                told = subprocess.run(call, check=True, capture_output=True, text=True).stdout
+                told = subprocess.run(call, check=True, stdout=subprocess.PIPE, text=True).stdout
                 lines.append(json.loads(told.splitlines()[-1]))
                 print(lines[-1], file=sys.stderr, flush=True)
         print(markdown(list(lines[0]), [list(line.values()) for line in lines]))
