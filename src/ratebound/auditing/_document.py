@@ -40,6 +40,7 @@ METHODS = {
     "weighted": "binomial, as of the number of equally weighted rows that would vary as much",
     "score": "score test, corrected for skewness (Miettinen–Nurminen, Laud)",
     "delong": "DeLong’s variance, as of a proportion",
+    "top": "the variance of a rate above a quantile, as of a proportion",
     "skewed": "interval of a mean corrected for skewness (Hall), for costs by each row’s own amount",
     "pairs": "variance of a U-statistic by what each row adds to it, as of shares of as many rows",
     "none": "no interval",

@@ -42,9 +42,10 @@ def measured_general(constraint: Constraint, model: Any, populations: dict[str, 
     said = str(constraint), constraint.name, constraint.relation
     if why:
         return Promise(*said, unit="own", why=why)
+    seen = rows.seen_through(model.features) if isinstance(model, Mixture) else rows  # as in training
     value = 0.0
     for weight, each in _models(model, rows, constraint):
-        answer = called(constraint, "value", each, ModelRows(rows, None, each.scores))
+        answer = called(constraint, "value", each, ModelRows(seen, None, each.scores))
         value += weight * number(constraint, "value", answer, each.scores)
     bound = constraint.right.constant
     return Promise(

@@ -22,6 +22,7 @@ from ratebound.auditing._measured import (
     sum_interval,
     verdict_of,
 )
+from ratebound.auditing._top import measured_top
 from ratebound.auditing.consistent import least_room, told_by_guesses
 from ratebound.auditing.decisions import given_decisions
 from ratebound.auditing.influence import effect_of_clusters
@@ -51,7 +52,17 @@ from ratebound.problem.sharing import any_shared
 from ratebound.problem.spelling_out import counting, rows_counted, spelled_out
 from ratebound.problem.summaries import digest_of
 from ratebound.rates.demands import Demand, form_of
-from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Metric, Rate, Ratio
+from ratebound.rates.expressions import (
+    FIRST,
+    Area,
+    Constraint,
+    Expression,
+    Metric,
+    OfScores,
+    Rate,
+    Ratio,
+    Top,
+)
 from ratebound.rates.formulas import formula, sentence
 from ratebound.rates.general import general
 from ratebound.rates.kinds import KINDS, TWO, is_cost, is_count
@@ -81,7 +92,8 @@ def audit(
 
     Every value is the expectation over the mixture, but rows whose features 16 or more share are counted
     as `predict` decides them: they all get the same member. `roc_auc` is the area under the curve
-    itself, ties counting half; of a mixture, the mean of its members' areas. A count that does not say
+    itself, ties counting half; of a mixture, the mean of its members' areas. With ``top=`` rows are
+    sorted by their scores, and rows that tie for the last places share them. A count that does not say
     out of how many rows speaks of as many as `model` was trained on, where that is known, and otherwise
     of the rows audited; what is counted on these is scaled to that number.
 
@@ -393,6 +405,8 @@ def _promise(
         measure = _area(metric, constraint.right.constant, tally, confidence)
         lines = tally[metric.rate.population]
         rows = min(lines.counted(lines.inside(subset)) for subset in _classes(metric.rate))
+    elif isinstance(metric, Top):
+        measure, rows = measured_top(metric, constraint.right.constant, tally, confidence)
     elif isinstance(metric, Ratio):
         measure, rows = measured_ratio(metric, constraint.right.constant, tally, confidence)
     else:
@@ -401,7 +415,7 @@ def _promise(
         rows = rows_behind(tally, (metric + constraint.right).rates)
     left, right, interval, method = measure
     slack = None if left is None or right is None else sign * (left - right)
-    if isinstance(metric, Area) and slack is not None:  # training counts recalls at its budgets
+    if isinstance(metric, OfScores) and slack is not None:  # training counts at thresholds
         violation = -slack
     else:
         violation = total(tally, demand.expression, demand.per_row)
@@ -509,7 +523,7 @@ def check_given(
                 f"on={name!r} it must be a rb.Population, got {type(given).__name__}"
             )
     for rate in problem.rates:
-        if not is_mixture(model) and (rate.bins is not None or rate.at not in (None, 0)):
+        if not is_mixture(model) and (rate.compares_scores or rate.at not in (None, 0)):
             raise ValueError(
                 f"{rate} needs scores, and of {type(model).__name__} only decisions are used: give an "
                 "object with weights, thresholds and member_scores(X) -> (rows, members), such as "

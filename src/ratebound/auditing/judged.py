@@ -141,7 +141,7 @@ def as_counted(model: Any, rates: Iterable[Rate]) -> Any:
     mixture = getattr(model, "solution_", model)
     if not isinstance(mixture, Mixture) or mixture.decider.draw is None or mixture.thresholds:
         return model
-    if any(rate.bins is not None for rate in rates):
+    if any(rate.compares_scores for rate in rates):
         return model
     return Stands(mixture, mixture.counted_scores, mixture.weights, mixture.thresholds)
 

@@ -21,7 +21,7 @@ from ratebound.solution.mixture import Mixture
 
 Verdict = Literal["holds", "may not hold", "broken", "not measured"]
 Unit = Literal["rate", "ratio", "rows", "cost", "own"]
-Method = Literal["exact", "score", "weighted", "delong", "skewed", "pairs", "none"]
+Method = Literal["exact", "score", "weighted", "delong", "top", "skewed", "pairs", "none"]
 Measured = tuple[float | None, float | None, Interval | None, Method]  # left, right, of the difference
 
 

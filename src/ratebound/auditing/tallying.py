@@ -118,7 +118,7 @@ def asked_of(rates: Iterable[Rate] | Mapping[Rate, str], name: str, classes: Cla
         conditions=tuple(each for each in conditions if not isinstance(each, Label)),
         amounts=tuple(dict.fromkeys(name for rate in own for name in cost_columns(rate))),
         thresholds=tuple(dict.fromkeys([0.0, *(rate.at for rate in own if rate.at is not None)])),
-        areas=any(rate.bins is not None for rate in own),
+        areas=any(rate.compares_scores for rate in own),
         rates=speaks,
     )
 
@@ -288,8 +288,8 @@ def _checked(lines: Lines, name: str) -> Lines:
         raise ValueError(
             f"population {called(name)!r}: more than {most:,} of its rows differ in what is asked of "
             "them, and one of each kind is kept in memory. Weights, amounts of costs, scores that "
-            "roc_auc compares, and decisions of very many members differ on almost every row: round "
-            "weights and amounts, or judge a sample of the rows, population.only(rows).in_memory()"
+            "roc_auc and top= compare, and decisions of very many members differ on almost every row: "
+            "round weights and amounts, or judge a sample of the rows, population.only(rows).in_memory()"
         )
     return lines
 

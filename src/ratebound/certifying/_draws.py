@@ -25,7 +25,7 @@ from ratebound.certifying._wealth import PAIRS, WINDOW, DrawRange
 from ratebound.problem.population import Population
 from ratebound.rates.costs import largest_cost
 from ratebound.rates.demands import demands, is_even
-from ratebound.rates.expressions import Area, Constraint, Rate
+from ratebound.rates.expressions import Constraint, OfScores, Rate
 from ratebound.rates.kinds import TWO, Classes, is_count
 from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Subset
@@ -102,10 +102,10 @@ def draws_of(promise: Constraint | Parity, classes: Classes = TWO) -> Draws:
     """
     if isinstance(promise, Parity):
         parts, constant, per_row = _compared(promise), 0.0, True
-    elif isinstance(promise.left, Area):
+    elif isinstance(promise.left, OfScores):
         raise Unwatchable(
-            f"the promise {promise} cannot be watched: an area is about scores, and a monitor sees "
-            "decisions. Audit it, or promise recall() and false_positive_rate() instead"
+            f"the promise {promise} cannot be watched: it is about the order of scores, and a monitor "
+            "sees decisions. Audit it, or promise recall() and false_positive_rate() instead"
         )
     else:
         (demand,) = demands(promise)

@@ -32,7 +32,7 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Asked, Problem, as_problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import demands, is_even
-from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Rate, Ratio
+from ratebound.rates.expressions import FIRST, Constraint, Expression, OfScores, Rate, Ratio
 from ratebound.rates.general import refuse_general
 from ratebound.rates.guesses import Guessed, speaks_of
 from ratebound.rates.named import error_rate, positive_rate
@@ -353,10 +353,10 @@ def nobody_counted(constraint: Constraint, tally: Tally) -> str:
 
 
 def _untestable(constraint: Constraint, tally: Tally) -> str:
-    if isinstance(constraint.left, Area):
+    if isinstance(constraint.left, OfScores):
         return (
-            "for an area under the curve there is no exact test here; rb.audit gives an interval, which "
-            "is not a certificate"
+            "for the order of scores, as of an area under the curve or of top=, there is no exact test "
+            "here; rb.audit gives an interval, which is not a certificate"
         )
     for rate in room_of(constraint).rates:
         if why := unbounded(rate):

@@ -22,7 +22,7 @@ from ratebound.problem.population import Population, check_single
 from ratebound.problem.problem import Asked, Problem, as_problem
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.demands import is_even
-from ratebound.rates.expressions import FIRST, Area, Constraint, Expression, Ratio
+from ratebound.rates.expressions import FIRST, Constraint, Expression, OfScores, Ratio
 from ratebound.rates.general import refuse_general
 from ratebound.rates.guesses import speaks_of
 from ratebound.rates.kinds import is_count
@@ -193,8 +193,8 @@ def _margins(margin: Margin | None, constraint: Constraint, tally: Tally) -> lis
 
 
 def _untold(constraint: Constraint) -> str:
-    if isinstance(constraint.left, Area):
-        return "areas under the curve are not certified"
+    if isinstance(constraint.left, OfScores):
+        return "areas under the curve, and rates with top=, are not certified"
     return next((why for why in map(unbounded, room_of(constraint).rates) if why), "")
 
 

@@ -40,6 +40,7 @@ from ratebound.estimators.finishing import (
 from ratebound.estimators.given import (
     asked_for,
     check_on_disk,
+    check_own,
     check_referrals,
     check_spoken_of,
     check_whole_population,
@@ -67,6 +68,7 @@ from ratebound.problem.labels import class_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
+from ratebound.rates.general import refuse_general
 from ratebound.rates.guesses import as_guessed
 from ratebound.rates.kinds import label_classes, referral_of
 from ratebound.rates.subsets import Name
@@ -360,6 +362,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         seed = of_first(int(check_random_state(self.random_state).randint(2**31 - 1)))
         confidence = self.confidence if self._share_to_certify is None else self.confidence or CERTIFIED
         asked_of = asked_for(self.objective, self.constraints)
+        check_own(asked_of, learners[-1], self.model, self.known, self._share_to_certify)
         check_spoken_of(others, asked_of)
         people = {FIRST: first, **other_populations(others, classes, asked_of)}
         problem = knowing(asked_of, as_guessed(self.guessed), people)
@@ -483,6 +486,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         asked, rules, encoding, classes = self._learned
         people = asked.compiled.populations
         problem = knowing(asked_for(self.objective, constraints), as_guessed(self.guessed), people)
+        remedy = "Fit it anew for this, with model='mlp', say."
+        refuse_general(problem.subject_to, "with_constraints", remedy)
         try:
             compiled = compile_again(asked.compiled, problem)
             check_referrals(compiled)

@@ -15,7 +15,7 @@ from ratebound.base import processes
 from ratebound.base.checks import nearest
 from ratebound.base.linear_program import TOLERANCE
 from ratebound.base.types import Array
-from ratebound.game.learner import Learner
+from ratebound.game.learner import Differentiating, Learner
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.frames import (
     check_order,
@@ -37,7 +37,7 @@ from ratebound.problem.problem import Problem
 from ratebound.problem.sharing import any_shared, of_all
 from ratebound.problem.sharing import classes_of as classes_in
 from ratebound.rates.expressions import FIRST
-from ratebound.rates.general import general, refuse_general
+from ratebound.rates.general import general
 from ratebound.rates.kinds import label_classes, referral_of
 from ratebound.rates.subsets import plain_value, value_text
 from ratebound.tables.columns import Name
@@ -176,9 +176,36 @@ def asked_for(objective: Any, constraints: Any) -> Problem:
     if isinstance(objective, Problem):
         others = [promise for promise in objective.subject_to if promise not in problem.subject_to]
         problem = problem.promising([*others, *problem.subject_to])
-    remedy = "Train for it with rb.shrink(rb.play(rb.compile(problem, rows), rb.Torch(module)))."
-    refuse_general(problem.subject_to, "RateConstrainedClassifier", remedy)
     return problem
+
+
+def check_own(problem: Problem, learner: Learner, model: Any, known: Any, certify: float | None) -> None:
+    """Raise where a constraint of one's own cannot be trained for, or not with these parameters."""
+    names = ", ".join(each.name for each in general(problem.subject_to))
+    if not names:
+        return
+    if learner.cross_fits:
+        raise ValueError(
+            f"{names}: a constraint of one's own (rb.constraint) is a function that the model descends, "
+            "and the plug-in descends nothing: leave method= out, and use model='mlp', say"
+        )
+    if not issubclass(learner.fit, Differentiating):
+        raise ValueError(
+            f"{names}: a constraint of one's own (rb.constraint) is a function that the model descends, "
+            f"and model={model!r} cannot: use model='mlp', model='lattice', a PyTorch module "
+            "or rb.Torch(...)"
+        )
+    if certify is not None:
+        raise ValueError(
+            f"certify={certify}: {names} is a constraint of one's own, and nothing can be "
+            "proved of it on new rows: leave certify= out, and certify the promises about rates, "
+            "rb.certify(rb.Problem(...), model, rows)"
+        )
+    if known is not None:
+        raise ValueError(
+            f"known={known!r}: thresholds by group would change the model that {names} is "
+            "about: leave known= out, or give the column to the model as a feature"
+        )
 
 
 def check_targets(y: Array) -> None:

@@ -12,7 +12,7 @@ from ratebound.problem.frames import some
 from ratebound.problem.masks import masker
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.rates.kinds import KINDS, TWO, counted_over
+from ratebound.rates.kinds import TWO, counted_over
 from ratebound.rates.subsets import Name, columns_in
 
 FEWEST = 30  # audited rows that a rate of a group is counted on, at least
@@ -47,7 +47,7 @@ def check_audited(problem: Problem, people: Mapping[str, Population]) -> None:
         if each.level != "audited":
             continue
         for rate in problem.rates:
-            if each.column not in columns_in(rate.subset) or KINDS[rate.kind].unit == "area":
+            if each.column not in columns_in(rate.subset) or rate.compares_scores:
                 continue
             rows = people[rate.population]
             audited = int((~rows.values(each.column).missing).sum())

@@ -28,6 +28,7 @@ from ratebound.certifying.certify import outlook
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import score_count
 from ratebound.problem.population import Population
+from ratebound.rates.demands import by_chance
 from ratebound.rates.expressions import Ratio
 from ratebound.rates.subsets import EVERYONE
 from ratebound.solution.mixture import Mixture
@@ -60,7 +61,7 @@ class Errors:
 
     @cached_property
     def sizes(self) -> Array:
-        """Standard errors (m,)."""
+        """Standard errors (m,); next to nothing of what no row could break."""
         return np.sqrt(np.maximum(np.diag(self.covariance), SMALLEST**2))
 
     @cached_property
@@ -82,7 +83,7 @@ class Errors:
         """
         if not len(self.sizes):
             return self.sizes
-        return self._quantile(confidence ** (1 / LOOKS)) * self.sizes
+        return self._quantile(confidence ** (1 / LOOKS)) * self.sizes * (self.sizes > SMALLEST)
 
     def to_be_certified(self, confidence: float, share: float, drawn: Errors) -> Array:
         """The margins (m,) that give a chance of 80% of a certificate at this confidence.
@@ -110,7 +111,9 @@ class Errors:
         """
         if not len(self.sizes):
             return 1.0
-        return round(float((self._drawn <= -violations / self.sizes).all(axis=1).mean()) ** LOOKS, 2)
+        unbroken = (self.sizes <= SMALLEST) & kept(violations)
+        room = np.where(unbroken, np.inf, -violations / self.sizes)
+        return round(float((self._drawn <= room).all(axis=1).mean()) ** LOOKS, 2)
 
 
 def errors_of(
@@ -120,8 +123,8 @@ def errors_of(
 
     Where rows belong together, so many of them (`effect`) tell as much as one.
     """
-    tally = tally_on(compiled, solution)
-    return Errors(effect * covariance(tally, compiled.problem.demands, drawn=drawn))
+    demands = [replace(each, expression=by_chance(each)) for each in compiled.problem.demands]
+    return Errors(effect * covariance(tally_on(compiled, solution), demands, drawn=drawn))
 
 
 def tally_on(compiled: Compiled, solution: Mixture, model: Judged | None = None) -> Tally:
@@ -254,6 +257,8 @@ def gained(compiled: Compiled, plain: float, own: float) -> float:
 
 def decided_alike(compiled: Compiled) -> float:
     """The lowest objective of one decision for everyone that keeps the promises; else infinite."""
+    if compiled.general:  # which are of a model, and not of its decisions
+        return np.inf
     alike, violations = compiled.evaluate(_alike(compiled), _zeros(compiled))
     return float(alike[kept(violations, compiled.scale[1:]).all(axis=1)].min(initial=np.inf))
 

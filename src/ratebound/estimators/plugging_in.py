@@ -69,6 +69,9 @@ AT_ONCE = 2**16  # rows that many others share their features with, that are com
 
 def cannot(compiled: Compiled, asked: Search, learner: Learner) -> str:
     """Why a problem cannot be asked of the plug-in learner, in words; empty if it can."""
+    if compiled.general:
+        names = ", ".join(str(each.left) for _, each in compiled.general)
+        return f"{names} cannot be learned: it is a function, which a model has to descend"
     for block in compiled.blocks:
         if block.at != 0:
             return f"it decides at 0 alone, and {_speaking(compiled, block)} is of another threshold"

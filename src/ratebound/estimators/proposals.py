@@ -64,7 +64,9 @@ class Proposals:
     @property
     def caveat(self) -> str:
         """What to add where something is said of new rows."""
-        return ", as far as the rows it was trained on can tell"
+        names = ", ".join(str(each.left) for _, each in self.compiled.general)
+        own = f" ({names} aside, about which nothing is known there)" if names else ""
+        return f"{own}, as far as the rows it was trained on can tell"
 
     def solved(self, margins: Array) -> Mixture:
         """The solution that keeps the promises with `margins` (m,), and is judged with them."""

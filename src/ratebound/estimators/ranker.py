@@ -39,6 +39,7 @@ from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import frame_columns, is_missing
 from ratebound.problem.pairs import PAIRS, Pairs
+from ratebound.rates.general import refuse_general
 from ratebound.rates.subsets import Name
 from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.record import Making
@@ -195,6 +196,8 @@ class RateConstrainedRanker(BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         given = pairs_of(X, y, columns, query, sample_weight, count=self.pairs, seed=seed)
         problem = asked_for(self.objective, self.constraints)
+        remedy = "Train for it with rb.shrink(rb.play(rb.compile(problem, pairs), rb.Torch(module)))."
+        refuse_general(problem.subject_to, "RateConstrainedRanker", remedy)
         compile(problem, given)  # what is wrong with it is said of the pairs given
         folds = dealt(given, problem.columns, learner.folds or FOLDS, seed)
         inside = given.within(folds)

@@ -94,8 +94,9 @@ class Search:
 
     @property
     def for_new_rows(self) -> bool:
-        """Whether there are promises, and they are to hold on new rows too."""
-        return bool(self.compiled.constraints) and self.confidence is not None
+        """Whether there are promises about rates, and they are to hold on new rows too."""
+        about_rates = len(self.compiled.constraints) > len(self.compiled.general)
+        return about_rates and self.confidence is not None
 
     @property
     def starts_anew(self) -> bool:
@@ -112,6 +113,7 @@ class Search:
         folds, goal = self.learner.folds, self.compiled.goal
         wanted = self.for_new_rows or (goal is not None and self.confidence is not None)
         wanted = wanted and self.starts_anew and self.compiled.all_in_memory
+        wanted = wanted and not self.compiled.general  # which are of one model, not of those of folds
         return Folds(folds, self.together) if wanted and folds is not None else None
 
     @property
@@ -126,8 +128,11 @@ class Search:
 
     @property
     def moves(self) -> bool:
-        """Whether thresholds move; known groups have thresholds anyway."""
-        return self.known is None and self.takes_any_threshold
+        """Whether thresholds move; known groups have thresholds anyway.
+
+        A constraint of one's own is of the scores as they are.
+        """
+        return self.known is None and self.takes_any_threshold and not self.compiled.general
 
     @property
     def batch_size(self) -> int | None:

@@ -166,22 +166,22 @@ class Keeper:
         self.diverged |= set(range(len(scores))) - set(sound.tolist())
         if not len(sound):
             return
-        thresholds = self._thresholds(learned[sound])
-        models = now.parameters[sound]
-        values = self._values_there(self.compiled, scores[sound], models, thresholds)
+        thresholds, models = self._thresholds(learned[sound]), now.parameters[sound]
+        values, spent = self._values_there(self.compiled, scores[sound], models, thresholds)
         watched = {
-            name: self._values_there(other, self._watched_scores(other)[sound], models, thresholds)
+            name: self._values_there(other, self._watched_scores(other)[sound], models, thresholds)[0]
             for name, other in self.others.items()
         }
         folds = None if self.folds is None else self.folds.models(every).only(sound)
-        self._add(now.only(sound), sound, values, watched, folds)
+        self._add(now.only(sound), sound, values, spent, watched, folds)
 
     def _values_there(
         self, rows: Compiled, scores: Array, parameters: Array, thresholds: dict[str, Array]
-    ) -> Values:
-        """The exact values of models on some rows, by their scores there."""
+    ) -> tuple[Values, dict[str, Array]]:
+        """The exact values of models on some rows, by their scores there; and the thresholds."""
         models = models_on(rows, self.fit.scorer, parameters, scores)
-        return values_of(rows, scores, thresholds, models)
+        spent = thresholds | rows.spend_budgets(scores, rows.tops)
+        return values_of(rows, scores, spent, models), spent
 
     def _check_copies(self, parameters: Array) -> None:
         """Raise where the models of several processes have drifted apart."""
@@ -204,26 +204,34 @@ class Keeper:
             self._check_scores(first, as_numpy(next(self.fit.score_pieces(self.compiled, first))))
         sound = np.flatnonzero(np.logical_and.reduce(processes.gathered(every.finite)))
         chosen, finite = every.only(sound), np.ones(len(sound), dtype=bool)
-        values = self._values(self.compiled, chosen, finite) if len(sound) else None
+        values, spent = self._values(self.compiled, chosen, finite) if len(sound) else (None, {})
         finite = np.logical_and.reduce(processes.gathered(finite))
         sound, chosen = sound[finite], chosen.only(finite)
         self.diverged |= set(np.delete(settings, sound).tolist())
         if values is None or not len(sound):
             return
-        watched = {name: self._values(other, chosen) for name, other in self.others.items()}
+        watched = {name: self._values(other, chosen)[0] for name, other in self.others.items()}
+        spent = {name: each[finite] for name, each in spent.items()}
         models = self._each(chosen)
         folds = None if self.folds is None else self.folds.models(models)
         if self.folds is not None:
             chosen = replace(chosen, parameters=self.folds.whole(models))
-        self._add(chosen, settings[sound], values.only(finite), watched, folds)
+        self._add(chosen, settings[sound], values.only(finite), spent, watched, folds)
 
     def _each(self, iterates: Iterate) -> Array:
         """The parameters of each model by itself, (N, P), or (N · (folds + 1), P)."""
         models = len(iterates) * (1 if self.folds is None else self.folds.count + 1)
         return iterates.parameters.reshape(models, -1)
 
-    def _values(self, rows: Compiled, iterates: Iterate, finite: Array | None = None) -> Values:
-        """The exact values of iterates on some rows; `finite` (N,) is told whose scores are not."""
+    def _values(
+        self, rows: Compiled, iterates: Iterate, finite: Array | None = None
+    ) -> tuple[Values, dict[str, Array]]:
+        """The exact values of iterates on some rows, and their thresholds.
+
+        Those of tops are where so many rows lie above them, unless rows are on disk: then they are as
+        learned. `finite` (N,) is told whose scores are not.
+        """
+        thresholds = self._thresholds(iterates.learned)
         with bar(len(rows.cells), "row", self.progress if rows.stored else False) as shown:
             models, folds = self._each(iterates), self.folds
             if folds is not None and rows is not self.compiled:
@@ -231,13 +239,18 @@ class Keeper:
             scores = self.fit.score_pieces(rows, models)
             if folds is not None and rows is self.compiled:
                 scores = folds.pieces_out_of_fold(scores)
-            return values_of(rows, _noted(scores, shown, finite), self._thresholds(iterates.learned))
+            noted: Any = _noted(scores, shown, finite)
+            if rows.tops and not rows.stored:
+                noted = np.concatenate(list(map(as_numpy, noted)), axis=-1)
+                thresholds |= rows.spend_budgets(noted, rows.tops)
+            return values_of(rows, noted, thresholds), thresholds
 
     def _add(
         self,
         iterates: Iterate,
         settings: Array,
         values: Values,
+        thresholds: dict[str, Array],
         watched: dict[str, Values],
         folds: FoldModels | None = None,
     ) -> None:
@@ -249,7 +262,7 @@ class Keeper:
             watched=watched,
             multipliers=iterates.multipliers,
             parameters=iterates.parameters,
-            thresholds=self._thresholds(iterates.learned),
+            thresholds=thresholds,
             setting=settings,
             round=iterates.round,
             folds=folds,

@@ -17,7 +17,7 @@ from ratebound.kernels.bits import ONES, Bits
 from ratebound.problem._drawing_up import Drawn
 from ratebound.problem._evaluating import evaluated, given_scores, in_cells, per_decision, stacked_scores
 from ratebound.problem.coefficients import CHUNK, Block, Coefficients, SplitCosts, bit
-from ratebound.problem.deciding import as_shown, is_one_model, lowest_within
+from ratebound.problem.deciding import as_shown, highest_above, is_one_model, lowest_within
 from ratebound.problem.frames import frame_columns, is_sparse, stacked_rows
 from ratebound.problem.general import Model, models_of, values_of_models, with_values
 from ratebound.problem.population import Population
@@ -67,7 +67,8 @@ class Compiled:
     coefficients : Coefficients
         The blocks over slices as they were compiled, which games split into costs.
     budgets : dict of str to tuple
-        For each learnable threshold of an area, the slice of its negatives and their allowed share.
+        For each learnable threshold of an area or a top, the slice of the rows that count above it, and
+        the share of them that is allowed. An area's are negatives.
     classes : tuple
         What may be decided; of two, no and then yes.
     drawn : dict of str to Drawn
@@ -456,8 +457,8 @@ class Compiled:
         scores : array or iterator
             Their scores, as `evaluate` takes them; an iterator gives (K, A, b) of some rows at a time.
         thresholds : dict of str to array, default=None
-            Thresholds that are learned with the models, by name. By default those of areas are set to
-            what their budgets allow.
+            Thresholds that are learned with the models, by name. By default those of areas and
+            tops are set to what their budgets allow.
         models : sequence of Model, default=None
             The models as constraints of one's own see them. By default their scores alone.
 
@@ -528,8 +529,8 @@ class Compiled:
             are stacked in order, or a mapping from names. An iterator gives scores of some rows at a
             time, (K, 1, b) or (K, D, b).
         thresholds : dict of str to float or array, default=None
-            Learnable thresholds by name. By default those of `roc_auc` are set to what their budgets
-            allow; others have to be given.
+            Learnable thresholds by name. By default those of `roc_auc`, and of rates with ``top=``,
+            are set to what their budgets allow; others have to be given.
         module : object, default=None
             What constraints of one's own see as ``model.module``: of K models a list of K. By default
             they see the scores alone, as tensors if these are.
@@ -585,8 +586,16 @@ class Compiled:
         everyone = slice(0, len(self.cells))
         return per_decision(self, in_cells(self, decided, block, everyone), len(decided))
 
+    @property
+    def tops(self) -> list[str]:
+        """The thresholds of rates with ``top=``, which lie where so many rows are above them."""
+        names = (str(each.left) for each in self.problem.constraints if each.left.rates)
+        return [name for name in names if name in self.budgets]
+
     def spend_budgets(self, scores: Array, names: Iterable[str]) -> dict[str, Array]:
-        """The lowest thresholds at which false positives stay within their budgets.
+        """The lowest thresholds at which an area's false positives stay within their budgets.
+
+        And the highest above which there are as many rows as a top has.
 
         Parameters
         ----------
@@ -600,7 +609,7 @@ class Compiled:
         dict of str to array of shape (K, 1)
             The thresholds by name.
         """
-        thresholds = {name: np.empty((len(scores), 1)) for name in sorted(names)}
+        thresholds, tops = {name: np.empty((len(scores), 1)) for name in sorted(names)}, set(self.tops)
         for index in {self.budgets[name][0] for name in thresholds}:
             inside = bit(self.membership, index)[self.cells].astype(bool)
             own = np.ones(int(inside.sum())) if self.weights is None else self.weights[inside]
@@ -612,6 +621,8 @@ class Compiled:
             for k, row in enumerate(rows_of_all(self.populations, scores[:, 0, inside]).astype(float)):
                 for name, at in zip(shares, lowest_within(allowed, row, weights), strict=True):
                     thresholds[name][k] = at
+                for name in shares.keys() & tops:
+                    thresholds[name][k] = highest_above(shares[name] * weights.sum(), row, weights)
         return thresholds
 
 

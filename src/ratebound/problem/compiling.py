@@ -46,8 +46,8 @@ from ratebound.problem.reductions.goal import (
 from ratebound.problem.sharing import check_alike, classes_of, of_all
 from ratebound.problem.spelling_out import counting, spelled_out
 from ratebound.rates.beyond_sums import Extreme
-from ratebound.rates.demands import area_budgets
-from ratebound.rates.expressions import FIRST, Area, Expression, Rate, Ratio
+from ratebound.rates.demands import budgets_of
+from ratebound.rates.expressions import FIRST, Expression, OfScores, Rate, Ratio, Top
 from ratebound.rates.general import General
 from ratebound.rates.kinds import (
     ANY,
@@ -62,7 +62,7 @@ from ratebound.rates.kinds import (
     place_of,
     referral_of,
 )
-from ratebound.rates.subsets import EVERYONE, Label, Name, Subset, Value, value_text
+from ratebound.rates.subsets import EVERYONE, Name, Subset, Value, value_text
 
 Key = tuple[float | str, Name | None]  # a threshold, and a column of amounts
 PLAIN: Key = (0.0, None)  # decisions at 0, every row counted once
@@ -136,7 +136,9 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
     check_general(problem, populations)
     if not isinstance(problem.objective, Expression):
         return _with_goal(problem, classes, lambda whole: compile_on(whole, populations, first))
-    return _entered(problem, populations, classes, first)
+    compiled = _entered(problem, populations, classes, first)
+    _check_tops(compiled, first)
+    return compiled
 
 
 def compile_part(compiled: Compiled, chosen: Array) -> Compiled:
@@ -193,6 +195,8 @@ def _entered(
         book.enter(row, demand.expression, f"the constraint {demand.words}", demand.per_row)
         if isinstance(demand.words.left, General):
             book.scale[row] = demand.words.left.scale
+        if isinstance(demand.words.left, Top) or demand.spent:  # counts as shares of so many rows
+            book.scale[row] = 1.0
     starts = np.cumsum([0] + [len(p) for p in populations.values()])
     cells, membership = book.cells()
     nets = book.net()
@@ -242,14 +246,15 @@ def _check_pairs(problem: Problem, populations: dict[str, Population], first: st
 def _check_said(problem: Problem, classes: Classes) -> None:
     """Raise where an area or a ratio does not fit several classes, in the words that were said."""
     for promise in problem.constraints:
-        if isinstance(promise.left, Area):
+        if isinstance(promise.left, OfScores):
+            what = "a rate of the largest scores" if isinstance(promise.left, Top) else "an area"
             if referral_of(classes) is not None:
                 raise ValueError(
-                    f"{promise}: an area is that of one score, and where rows may be referred a row has "
+                    f"{promise}: {what} is that of one score, and where rows may be referred a row has "
                     "several: bound rates, as in recall() >= 0.8"
                 )
             raise ValueError(
-                f"{promise}: an area is that of two classes, and there are {len(classes)}: bound "
+                f"{promise}: {what} is that of two classes, and there are {len(classes)}: bound "
                 f"rates of a class, as in recall(of={value_text(classes[-1])}) >= 0.8"
             )
     objective = problem.objective
@@ -450,12 +455,33 @@ class _Book:
 
 
 def _budgets(problem: Problem, book: _Book) -> dict[str, tuple[int, float]]:
-    """For each threshold of an area: the slice of negatives it is measured on, and its budget."""
+    """For each threshold of an area or a top: the slice of rows it is measured on, and their share."""
     budgets: dict[str, tuple[int, float]] = {}
-    for metric in (c.left for c in problem.constraints if isinstance(c.left, Area)):
-        negatives = book.slices[metric.rate.population, metric.rate.subset & ~Label()]
-        budgets |= {name: (negatives, budget) for name, budget in area_budgets(metric).items()}
+    for metric in (c.left for c in problem.constraints if isinstance(c.left, OfScores)):
+        for name, budget in budgets_of(metric).items():
+            (spent,) = budget.left.rates
+            (atom,) = book.atoms(spent)
+            on, share = spent.population, budget.right.constant
+            if atom.over is None:
+                assert spent.per is not None  # every count says so by now
+                share *= book.totals[on] / spent.per / book.drawn[on].weigh(atom.given)
+            budgets[name] = book.slices[on, atom.given], share
     return budgets
+
+
+def _check_tops(compiled: Compiled, first: str) -> None:
+    """Raise where there are fewer rows than a promise about the largest scores is about."""
+    for promise in compiled.problem.constraints:
+        if isinstance(promise.left, Top) and compiled.budgets[str(promise.left)][1] > 1:
+            rate = promise.left.rate
+            assert rate.top is not None
+            rows = rate.top / compiled.budgets[str(promise.left)][1]
+            raise NoRows(
+                f"{promise.left}: population {rate.on or first!r}: where {_words(rate.subset)} there "
+                f"are {rows:,.4g} of every {rate.per:,} rows, so there are no {rate.top:,} largest "
+                f"scores: ask for fewer, or for a share of them, as in {rate.kind}(top=0.1) (in the "
+                f"constraint {promise})"
+            )
 
 
 def _stacked_weights(populations: dict[str, Population]) -> Array | None:

@@ -164,3 +164,14 @@ def lowest_within(allowed: Array, scores: Array, weights: Array) -> list[float]:
         float(np.nextafter(scores[order[first]], np.inf) if first < len(scores) else scores.min())
         for first in too_many
     ]
+
+
+def highest_above(weight: float, scores: Array, weights: Array) -> float:
+    """The highest threshold that rows of this weight at least pass, given scores and weights (n,).
+
+    >>> highest_above(2.0, np.array([0.0, 2.0, 1.0]), np.ones(3))
+    1.0
+    """
+    order = np.argsort(-scores, kind="stable")
+    last = int(np.searchsorted(np.cumsum(weights[order]), weight * (1 - 1e-12)))
+    return float(scores[order[min(last, len(order) - 1)]])

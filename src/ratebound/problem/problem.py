@@ -629,7 +629,7 @@ def _read(side: Any) -> Metric:
     if isinstance(side, str):
         metric = read_rate(side)
         if not isinstance(metric, SingleMetric):
-            raise ValueError(f"{side[:200]} is no ratio or area")
+            raise ValueError(f"{side[:200]} is no ratio, area or rate of the top")
         return metric
     if "general" in side:
         return _general(side)

@@ -24,9 +24,9 @@ from ratebound.problem.problem import LeftOut, Problem
 from ratebound.problem.sharing import is_whole, of_all
 from ratebound.problem.values import ReadColumn
 from ratebound.rates.demands import is_even
-from ratebound.rates.expressions import FIRST, Constraint, Expression, Metric, MixedSum, Rate, Ratio
+from ratebound.rates.expressions import FIRST, Constraint, Expression, Metric, MixedSum, Rate, Ratio, Top
 from ratebound.rates.grouping import Goal, Promise, group_of, of_every_class, rates_of_every_class
-from ratebound.rates.kinds import TWO, Classes, counted, counted_over, is_count
+from ratebound.rates.kinds import TWO, Classes, counted, counted_over, is_count, is_top_count
 from ratebound.rates.subsets import Name, Value, column_text, in_order, plain_value
 
 MOST_GROUPS = 100  # groups that the values of a column, or of several, may be without being listed
@@ -259,7 +259,7 @@ def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
     """
 
     def stated(rate: Rate) -> Rate:
-        is_open = rate.per is None and rate.population in rows and is_count(rate)
+        is_open = rate.per is None and rate.population in rows and (is_count(rate) or is_top_count(rate))
         return counted(rate, rows[rate.population]) if is_open else rate
 
     def stated_in(metric: Metric) -> Metric:
@@ -275,6 +275,8 @@ def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
             ratio = stated_in(metric.ratio)
             assert isinstance(ratio, Ratio)
             return MixedSum(ratio, metric.rest.with_rates(stated))
+        if isinstance(metric, Top):
+            return Top(stated(metric.rate))
         return metric
 
     def promise(constraint: Constraint) -> Constraint:

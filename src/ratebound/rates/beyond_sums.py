@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn
 
 from ratebound.base.checks import as_number
-from ratebound.rates.expressions import Area, Expression, Metric, Rate, Ratio, SingleMetric
+from ratebound.rates.expressions import Expression, Metric, OfScores, Rate, Ratio, SingleMetric, Top
 from ratebound.rates.kinds import wanted
 from ratebound.rates.naming import say
 from ratebound.rates.ranges import Absolute
@@ -262,10 +262,16 @@ rb.Problem(maximize='recall()'), objective='maximize recall()' or --maximize 're
     ValueError: maximize kl_divergence(): it is convex, so what is the best among mixtures cannot be \
 found step by step: write minimize=kl_divergence(...), or one problem for each of its parts
     """
-    if isinstance(metric, Area):
+    if isinstance(metric, OfScores):
+        others = "minimise a sum of rates"
+        if isinstance(metric, Top):
+            others += (
+                '; or name a threshold, maximize true_positives(at="short list") with the promise '
+                f'predicted_positives(at="short list") <= {metric.rate.top}'
+            )
         raise TypeError(
             f"{metric} cannot be an objective: bound it instead, as in {metric} {metric.example}, and "
-            "minimise a sum of rates"
+            f"{others}"
         )
     if isinstance(metric, Absolute):
         inner = metric.expression

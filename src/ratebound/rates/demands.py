@@ -1,8 +1,9 @@
 """What a promise demands of plain rates, as expressions that are to be <= 0.
 
 A ratio is cross-multiplied; an area becomes a mean of recalls at thresholds of its own, and one more
-demand for the false-positive budget of each threshold. A constraint of one's own demands nothing of
-rates.
+demand for the false-positive budget of each threshold. A rate of the rows with the largest scores is
+taken at one such threshold, above which at least so many rows are to lie. A constraint of one's own
+demands nothing of rates.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal
 
-from ratebound.rates.expressions import Area, Constraint, Expression, Rate, Ratio
+from ratebound.rates.expressions import Area, Constraint, Expression, OfScores, Rate, Ratio, Top
 from ratebound.rates.general import General
-from ratebound.rates.kinds import ANY, KINDS, atoms, is_count
+from ratebound.rates.kinds import ANY, KINDS, atoms, is_count, is_top_count
 from ratebound.rates.subsets import EVERYONE, Label, Subset, holds
 
 Form = Literal["proportion", "odds", "share", "other"]
@@ -28,6 +29,7 @@ class Demand:
     expression: Expression  # to be <= 0
     promise: int  # the promise it came from, counted from 0
     per_row: bool = False  # whether its counts are taken per row of their subset
+    spent: bool = False  # whether where the threshold is keeps it, on any rows
 
 
 def demands(constraint: Constraint, promise: int = 0) -> list[Demand]:
@@ -38,8 +40,8 @@ def demands(constraint: Constraint, promise: int = 0) -> list[Demand]:
     -true_positives() + 0.5 * predicted_positives()
     """
     metric, bound = constraint.left, constraint.right
-    if isinstance(metric, Area):
-        return _area_demands(metric, constraint, promise)
+    if isinstance(metric, OfScores):
+        return _demands_on_scores(metric, constraint, promise)
     if isinstance(metric, General):  # whose value is added to the row by whoever has a model
         return [Demand(constraint, -bound, promise)]
     if isinstance(metric, Ratio):
@@ -53,25 +55,68 @@ def demands(constraint: Constraint, promise: int = 0) -> list[Demand]:
     return [Demand(constraint, difference, promise, per_row)]
 
 
-def _area_demands(metric: Area, constraint: Constraint, promise: int) -> list[Demand]:
-    def part(kind: str, at: str) -> Expression:
-        return Expression(((Rate(kind, metric.rate.subset, metric.rate.on, at), 1.0),))
+def _demands_on_scores(metric: OfScores, constraint: Constraint, promise: int) -> list[Demand]:
+    """What is asked at the thresholds of an area or of a top, and the budget of each of them.
 
-    budgets = area_budgets(metric)
-    mean_recall = Expression()
-    for threshold in budgets:
-        mean_recall += part("recall", threshold) / len(budgets)
-    asked = [Demand(constraint, constraint.right - mean_recall, promise)]
-    for threshold, budget in budgets.items():
-        spent = part("false_positive_rate", threshold)
-        asked.append(Demand(spent <= budget, spent - budget, promise))
-    return asked
+    Of a top, at least so many rows are to lie above its threshold, and to be right often enough. If
+    there are exactly so many, the first demand is by how much the promise is broken.
+    """
+    budgets, right = budgets_of(metric), constraint.right
+    if isinstance(metric, Area):
+        recalls = [_at(metric, "recall", name) for name in budgets]
+        asked = Demand(constraint, right - sum(recalls, Expression()) / len(recalls), promise)
+        spent = [Demand(each, _spent(each) - each.right, promise) for each in budgets.values()]
+        return [asked, *spent]
+    ((name, budget),) = budgets.items()
+    is_count, most = is_top_count(metric.rate), budget.right.constant
+    if metric.rate.kind == "precision":
+        hits, above = (_at(metric, kind, name) for kind in ("true_positives", "predicted_positives"))
+        hits, per_row = hits / most, not is_count
+    else:
+        hits, above, per_row = _at(metric, "recall", name), _spent(budget), False
+    asked = Demand(constraint, (right.constant / most) * above - hits, promise, per_row)
+    return [asked, Demand(budget, 1.0 - _spent(budget) / most, promise, spent=True)]
 
 
-def area_budgets(metric: Area) -> dict[str, float]:
-    """The learnable thresholds of an area, each with the false positive rate it may spend."""
+def by_chance(demand: Demand) -> Expression:
+    """What varies from sample to sample of a demand: of a top, its hits, as far as is known.
+
+    On other rows the threshold is another one. Where rows at the margin are right with a probability
+    from 0 to twice that of the top, the number of hits at one threshold varies by more.
+    """
+    if not isinstance(demand.words.left, Top):
+        return Expression() if demand.spent else demand.expression
+    hits = tuple((rate, c) for rate, c in demand.expression.terms if c < 0)
+    return Expression(hits, demand.expression.constant)
+
+
+def _spent(budget: Constraint) -> Expression:
+    """The rows above a threshold that has a budget."""
+    assert isinstance(budget.left, Expression)
+    return budget.left
+
+
+def _at(metric: OfScores, kind: str, at: str) -> Expression:
+    """Another rate of the same rows, at one of the metric's thresholds."""
+    rate = metric.rate
+    per = rate.per if KINDS[kind].unit == "count" else None
+    return Expression(((Rate(kind, rate.subset, rate.on, at, per=per), 1.0),))
+
+
+def budgets_of(metric: OfScores) -> dict[str, Constraint]:
+    """The learnable thresholds of an area or a top, each with the rows that are to lie above it.
+
+    >>> from ratebound import precision
+    >>> list(budgets_of(precision(top=100)).values())
+    [predicted_positives(at="precision(top=100)") >= 100.0]
+    """
+    if isinstance(metric, Top):
+        kind = "predicted_positives" if is_top_count(metric.rate) else "positive_rate"
+        assert metric.rate.top is not None
+        return {str(metric): _at(metric, kind, str(metric)) >= metric.rate.top}
     bins = metric.rate.bins or 1
-    return {f"{metric} {k + 1}/{bins}": (k + 0.5) / bins for k in range(bins)}
+    names = {f"{metric} {k + 1}/{bins}": (k + 0.5) / bins for k in range(bins)}
+    return {name: _at(metric, "false_positive_rate", name) <= share for name, share in names.items()}
 
 
 def is_even(ratio: Ratio) -> bool:

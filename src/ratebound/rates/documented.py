@@ -59,6 +59,10 @@ OPTIONS = {
     "beta": """beta : float, default=1.0
     How much recall counts beside precision: `beta` squared times as much. By default both count
     alike.""",
+    "top": """top : int or float, default=None
+    How many rows count as said yes to, those with the largest scores among the rows that the rate is
+    about: a number of rows, ``top=100``, or a share of them, ``top=0.05``. By default the rows that the
+    model says yes to.""",
     "bins": """bins : int, default=10
     How many budgets of false positives it is the mean of. Each is learned as a threshold of its own;
     ten keep the error below .05, and more take more time.""",
@@ -66,6 +70,11 @@ OPTIONS = {
     The class of the rows that count.""",
     "predicted": """predicted : str, bool, int or float
     The class they are taken for.""",
+}
+OF_TOP = {
+    "per": """per : float, default=None
+    Of every how many rows of the population there are as many as a number in ``top=`` says. By default
+    of all rows given.""",
 }
 OF_COSTS = {
     "of": """of : str, bool, int or float, default=None
@@ -106,7 +115,7 @@ def docstring(kind: Kind, details: str = "") -> str:
     <BLANKLINE>
     """
     same = f"The same as `{kind.same_as}`. " * bool(kind.same_as)
-    own = OF_COSTS if kind.unit == "cost" else {}
+    own = OF_COSTS if kind.unit == "cost" else OF_TOP if kind.top else {}
     options = [own.get(option, OPTIONS.get(option, "")) for option in kind.options]
     parts = [
         kind.meaning,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FIRST = "train"  # the population that rates without ``on=`` speak of
 # What any rate may take besides conditions, in the order it prints them: never the names of columns.
-OPTIONS = ("of", "versus", "expert", "on", "at", "bins", "per")
+OPTIONS = ("of", "versus", "expert", "on", "at", "bins", "top", "per")
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +55,9 @@ class Rate(Said):
     expert : str, default=None
         The column with what a person decides of rows that are referred. By default these are not
         decided.
+    top : float, default=None
+        How many of the rows, those with the largest scores, count as said yes to: a number of rows, or a
+        share below 1. By default the model's own decisions count.
 
     Examples
     --------
@@ -74,6 +77,12 @@ class Rate(Said):
     own: tuple[tuple[str, Value], ...] = ()
     of: Value | None = None
     expert: str | None = None
+    top: float | None = None
+
+    @property
+    def compares_scores(self) -> bool:
+        """Whether it depends on the order of the scores, and not on decisions."""
+        return self.bins is not None or self.top is not None
 
     @property
     def population(self) -> str:
@@ -402,8 +411,17 @@ class MixedSum(SingleMetric):
         return f"{self.ratio} {joined}"
 
 
+class OfScores(SingleMetric):
+    """A metric of the order of the scores, bounded from below only; compiled at learnable thresholds."""
+
+    rate: Rate
+
+    def __le__(self, other: Expression | float) -> Constraint:
+        raise TypeError(f"{self} can be bounded from below only: write {self} >= {other}")
+
+
 @dataclass(frozen=True, repr=False)
-class Area(SingleMetric):
+class Area(OfScores):
     """The area under a ROC curve, bounded from below only; compiled to rates at learnable thresholds.
 
     Parameters
@@ -420,8 +438,24 @@ class Area(SingleMetric):
 
     rate: Rate
 
-    def __le__(self, other: Expression | float) -> Constraint:
-        raise TypeError(f"{self} can be bounded from below only: write {self} >= {other}")
+
+@dataclass(frozen=True, repr=False)
+class Top(OfScores):
+    """A rate of the rows with the largest scores, as if the model said yes to these and no others.
+
+    Parameters
+    ----------
+    rate : Rate
+        Its words, as `precision` and `recall` say them with ``top=``.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.precision(sex="Female", top=100) >= 0.8
+    precision(sex == "Female", top=100) >= 0.8
+    """
+
+    rate: Rate
 
 
 @dataclass(frozen=True, repr=False)
@@ -433,7 +467,7 @@ class Constraint(Said):
 
     Parameters
     ----------
-    left : Expression, Ratio or Area
+    left : Expression, Ratio, Area or Top
         What is bounded.
     relation : {"<=", ">="}
         From above, or from below.

@@ -14,6 +14,7 @@ from ratebound.rates.expressions import (
     MixedSum,
     Rate,
     Ratio,
+    Top,
 )
 from ratebound.rates.kinds import KINDS, TWO, Classes, is_count
 from ratebound.rates.ranges import Parity
@@ -39,6 +40,8 @@ def formula(said: Constraint | Parity | Metric, classes: Classes = TWO) -> str:
         return _sum(said, classes)
     if isinstance(said, Area):
         return _of("score of y = 1 > score of y ≠ 1", "", said.rate, "P")
+    if isinstance(said, Top):
+        return _rate(said.rate, classes)
     if isinstance(said, Ratio):
         if said.rate is not None and KINDS[said.rate.kind].event is not None:
             return _times(said.factor, _rate(said.rate, classes))
@@ -88,6 +91,9 @@ def _meaning(rate: Rate) -> str:
     if rate.expert:
         said += [f"referred rows as {value_text(rate.expert)} decides them"]
     said += [f"on {rate.on}"] if rate.on else []
+    if rate.top is not None:
+        top = f"{rate.top:,} rows" if rate.top >= 1 else f"{rate.top:.4g} of the rows"
+        said += [f"if it says yes to the {top} with the largest scores"]
     said += [f"of every {rate.per:g} rows"] if rate.per is not None else []
     return f"{words}, {', '.join(said)}," if said else words
 
@@ -144,6 +150,8 @@ def _rate(rate: Rate, classes: Classes) -> str:
         event = f"{event}, with {rate.expert}"
     if rate.at is not None and rate.at != 0:
         event = event.replace("ŷ", f"ŷ[{rate.at}]")
+    if rate.top is not None:
+        event, among = (part.replace("ŷ", f"ŷ[top {rate.top}]") for part in (event, among))
     sign = "E" if rate.kind == "cost" else "N" if is_count(rate) else "P"
     return _of(event, among, rate, sign)
 

@@ -2,7 +2,8 @@
 
 A linear kind is a sum of *atoms*: among the rows `over`, how many are in `given` and get the decision
 `predicted`. It speaks of one class, or is a sum over every class, as an error is. A ratio is a numerator
-and a denominator, sums of linear kinds. An area is `roc_auc`.
+and a denominator, sums of linear kinds. An area is `roc_auc`. With ``top=`` a kind is of the rows with
+the largest scores.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ratebound.base.checks import as_number, closest
-from ratebound.rates.expressions import Area, Expression, Metric, MixedSum, Rate, Ratio
+from ratebound.rates.expressions import Area, Expression, Metric, MixedSum, Rate, Ratio, Top
 from ratebound.rates.subsets import (
     Decision,
     Label,
@@ -88,6 +89,7 @@ class Kind:
     check_own: Own | None = None
     speaks: Speaks = "one class"  # of which of several classes
     pairs: bool = False  # whether it is of pairs of rows, and not of rows
+    top: bool = False  # whether it may be of the rows with the largest scores
     better: Better = "either"  # of shares, counts and costs; of a ratio it follows from its sides
     decided: Sides | None = None  # of a share or a cost: the same of rows that are not referred
     event: tuple[str, str] | None = None  # in a formula: what is counted, and among which rows
@@ -102,9 +104,10 @@ class Kind:
             return ("on", "bins")
         if self.pairs:
             return ("on",)
-        per = ("per",) if self.unit in ("count", "cost") else ()
+        top = ("top",) if self.top else ()
+        per = ("per",) if self.top or self.unit in ("count", "cost") else ()
         expert = ("expert",) if self.speaks not in ("the referral", "no class") else ()
-        return (*classes, *self.own, *versus, *expert, "on", "at", *per)
+        return (*classes, *self.own, *versus, *expert, "on", "at", *top, *per)
 
 
 class _Kinds(dict[str, Kind]):
@@ -119,8 +122,10 @@ KINDS = _Kinds()
 
 
 def metric_of(rate: Rate) -> Metric:
-    """What the words of a rate stand for: a sum of itself alone, a ratio or an area."""
+    """What the words of a rate stand for: a sum of itself alone, a ratio, an area or a top."""
     kind = KINDS[rate.kind]
+    if rate.top is not None:
+        return Top(rate)
     is_of_decided, rows = only_decided(rate.subset)
     sides = _sides_of_decided(rate, kind) if is_of_decided else kind.sides
     if sides is None:
@@ -383,3 +388,8 @@ def counted(rate: Rate, per: float) -> Rate:
     if rows <= 0:
         raise ValueError(f"{rate.kind}: per= takes a number of rows above 0, got {per!r}")
     return replace(rate, per=int(rows) if rows.is_integer() else rows)
+
+
+def is_top_count(rate: Rate) -> bool:
+    """Whether `rate` is of so many rows with the largest scores, and not of a share of all."""
+    return rate.top is not None and rate.top >= 1

@@ -71,6 +71,7 @@ recall = linear(
     "recall",
     lambda s, c: (Atom(YES, s & c.label, s & c.label),),
     "Share of positive rows the model says yes to.",
+    top=True,
     better="more",
     decided=of_decided("true_positives", "true_positives false_negatives"),
     event=("ŷ = {c}", "y = {c}"),
@@ -81,6 +82,7 @@ true_positive_rate = linear(
     lambda s, c: (Atom(YES, s & c.label, s & c.label),),
     "Share of positive rows the model says yes to.",
     same_as="recall",
+    top=True,
     better="more",
     decided=of_decided("true_positives", "true_positives false_negatives"),
     event=("ŷ = {c}", "y = {c}"),
@@ -405,6 +407,7 @@ precision = quotient(
     true_positives,
     predicted_positives,
     "Share of the model's yeses that are right.",
+    top=True,
     event=("y = {c}", "ŷ = {c}"),
     example=("When we raise an alarm, it is real in at least 8 of 10 cases.", "precision() >= 0.8"),
 )

@@ -38,6 +38,7 @@ from ratebound.rates.subsets import (
     Value,
     holds,
     leaves,
+    only_decided,
     plain_value,
     where,
 )
@@ -54,7 +55,8 @@ DECIDED_AMONG: dict[Among, str] = {
 class RateFunction(Protocol[Said_co]):
     """What every named rate is: a function from rows, and some of these options, to what is said.
 
-    `words` are columns with their values; a count takes ``per=`` too, and an area ``bins=``.
+    `words` are columns with their values; a count takes ``per=`` too, an area ``bins=``, and precision
+    and recall ``top=``.
     """
 
     def __call__(
@@ -80,17 +82,13 @@ def say(name: str, /, *subset: Subset, **words: Any) -> Metric:
                 f"{name} takes conditions such as sex='Female' or rb.column('age') < 25, got {part!r}"
             )
         rows &= part
-    if "top" in words and kind.unit in ("share", "ratio"):
-        raise TypeError(
-            f"{name} takes no top=: how many rows of a batch get a yes is said when they are decided, "
-            f"predict(X, exactly={words['top']}). A column of that name is written "
-            "rb.column('top') == ..."
-        )
     own = {option: words.pop(option, None) for option in kind.own}
     options = {option: words.pop(option, None) for option in OPTIONS}
     for option, value in options.items():
         if value is not None and option not in kind.options:
             reason = ", it counts every class" if option == "of" and kind.speaks == "every class" else ""
+            if option == "top":
+                reason = f", which precision and recall take, as in precision(top={value})"
             raise TypeError(
                 f"{name} takes no {option}={reason}; a column of that name is written "
                 f"rb.column({option!r}) == ..."
@@ -121,7 +119,42 @@ def _checked(rate: Rate, kind: Kind) -> Rate:
             raise ValueError(
                 f"{rate.kind}: bins must be a whole number from 1 to 1000, got {rate.bins!r}"
             )
+    if rate.top is not None:
+        rate = _checked_top(rate)
+    elif kind.top and rate.per is not None:
+        raise TypeError(
+            f"{rate.kind} takes per= beside top= alone, as in {rate.kind}(top=100, per={rate.per}); a "
+            "column of that name is written rb.column('per') == ..."
+        )
     return rate if rate.per is None else counted(rate, rate.per)
+
+
+def _checked_top(rate: Rate) -> Rate:
+    """A rate of the rows with the largest scores, whose number or share can be meant."""
+    name = rate.kind
+    top = as_number(
+        rate.top, f"how many rows, as in {name}(top=100), or a share, as in {name}(top=0.05)"
+    )
+    if top <= 0 or (top >= 1 and not top.is_integer()):
+        raise ValueError(
+            f"{name}: top= takes a whole number of rows, as in top=100, or a share of them between 0 "
+            f"and 1, as in top=0.05; got {rate.top!r}"
+        )
+    for option in ("at", "of", "expert"):
+        if getattr(rate, option) is not None:
+            why = "the rows with the largest scores are those that are likeliest to be positive"
+            why = "top= says where the threshold is" if option == "at" else why
+            raise TypeError(f"{name}: {why}, so leave out {option}=, or top=")
+    if only_decided(rate.subset)[0]:
+        raise TypeError(f"{name}: top= is of the order of scores, so leave out 'decided', or top=")
+    if rate.per is not None and top < 1:
+        raise TypeError(
+            f"{name}: top={rate.top} is a share of the rows, of however many there are, so leave out "
+            "per=, or give a number of rows, as in top=100"
+        )
+    if rate.per is not None and top > rate.per:
+        raise ValueError(f"{name}: of every {rate.per} rows there are no {top:g}: top= is at most per=")
+    return replace(rate, top=int(top) if top >= 1 else top)
 
 
 def define(kind: Kind, details: str = "") -> Any:
@@ -169,6 +202,7 @@ def linear(
     speaks: Speaks = "one class",
     better: Better = "either",
     pairs: bool = False,
+    top: bool = False,
     decided: Sides | None = None,
     event: tuple[str, str] | None = None,
     example: tuple[str, str] | None = None,
@@ -182,7 +216,7 @@ def linear(
     is_share = all(atom.over is not None for atom in atoms)
     unit: Unit = "share" if is_share else "count"
     kind = Kind(name, meaning, unit, LABEL in conditions, versus, counts, same_as=same_as,
-                speaks=speaks, pairs=pairs, better=better, decided=decided, event=event,
+                speaks=speaks, pairs=pairs, top=top, better=better, decided=decided, event=event,
                 example=example)  # fmt: skip
     if speaks == "two classes":
         kind = replace(kind, own=("label", "predicted"), check_own=_two_classes)
@@ -333,18 +367,19 @@ def quotient(
     denominator: Expression | RateFunction[Expression],
     meaning: str = "",
     *,
+    top: bool = False,
     event: tuple[str, str] | None = None,
     example: tuple[str, str] | None = None,
 ) -> RateFunction[Ratio]:
     """Define a ratio; what it needs is read off its two sides."""
-    top, bottom = _said_of_everyone(name, numerator), _said_of_everyone(name, denominator)
-    sentence = (meaning or f"The ratio of {top} to {bottom}").rstrip(". ") + "."
-    parts = [KINDS[rate.kind] for rate in Ratio(top, bottom).rates]
+    above, below = _said_of_everyone(name, numerator), _said_of_everyone(name, denominator)
+    sentence = (meaning or f"The ratio of {above} to {below}").rstrip(". ") + "."
+    parts = [KINDS[rate.kind] for rate in Ratio(above, below).rates]
     labels, versus = any(part.labels for part in parts), any(part.versus for part in parts)
     speaks: Speaks = "one class" if any(p.speaks == "one class" for p in parts) else "every class"
     function: RateFunction[Ratio] = define(
-        Kind(name, sentence, "ratio", labels, versus, sides=lambda _: (top, bottom), speaks=speaks,
-             event=event, example=example)
+        Kind(name, sentence, "ratio", labels, versus, sides=lambda _: (above, below), speaks=speaks,
+             top=top, event=event, example=example)
     )  # fmt: skip
     return function
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ratebound.rates.beyond_sums import Extreme
 from ratebound.rates.costs import largest_cost
 from ratebound.rates.demands import form_of
-from ratebound.rates.expressions import Area, Constraint, Expression, Metric, Rate, Ratio
+from ratebound.rates.expressions import Constraint, Expression, Metric, OfScores, Rate, Ratio
 from ratebound.rates.general import General
 from ratebound.rates.kinds import is_cost, is_count
 
@@ -74,7 +74,7 @@ def span(metric: Metric) -> tuple[float, float]:
     >>> span(2 * recall() - 1), span(f_score()), span(false_negatives())
     ((-1.0, 1.0), (0.0, 1.0), (0.0, inf))
     """
-    if isinstance(metric, Area):
+    if isinstance(metric, OfScores):
         return 0.0, 1.0
     if isinstance(metric, Extreme):
         lows, highs = zip(*map(span, metric.parts), strict=True)

@@ -23,8 +23,8 @@ from ratebound.base.linear_program import (
 )
 from ratebound.base.types import Array
 from ratebound.problem.problem import Problem
-from ratebound.rates.demands import area_budgets, is_even
-from ratebound.rates.expressions import Area, Constraint, Expression, Ratio
+from ratebound.rates.demands import budgets_of, is_even
+from ratebound.rates.expressions import Area, Constraint, Expression, OfScores, Ratio
 from ratebound.rates.kinds import KINDS
 
 KEPT = "feasible: every constraint is kept on the training rows"
@@ -240,7 +240,7 @@ def remedy(
     """The constraints at odds, which may be relaxed (m,), and by how much (m,) where that helps."""
     chosen = _at_odds(least, program)
     conflict = [int(i) for i in np.argsort(-least.prices, kind="stable") if chosen[i]]
-    free = chosen & ~_budgets(constraints)  # the budgets of an area are nobody's to relax
+    free = chosen & ~_budgets(constraints)  # the budgets of areas and tops are nobody's to relax
     return conflict, free, _amounts(free, scale, program)
 
 
@@ -309,9 +309,9 @@ def _relaxing(
 
 
 def _budgets(constraints: Sequence[Constraint]) -> Array:
-    """Which constraints (m,) are the false-positive budgets of an area."""
-    areas = (c.left for c in constraints if isinstance(c.left, Area))
-    names = {name for area in areas for name in area_budgets(area)}
+    """Which constraints (m,) are the budgets of an area or a top."""
+    of_scores = (c.left for c in constraints if isinstance(c.left, OfScores))
+    names = {name for metric in of_scores for name in budgets_of(metric)}
     return np.array(
         [
             isinstance(c.left, Expression) and any(rate.at in names for rate, _ in c.left.terms)

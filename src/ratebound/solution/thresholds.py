@@ -30,7 +30,7 @@ from ratebound.problem.population import Population, check_single
 from ratebound.problem.problem import Asked, as_problem
 from ratebound.problem.sharing import check_not_shared
 from ratebound.problem.summaries import feature_scale_of
-from ratebound.rates.expressions import FIRST, Area
+from ratebound.rates.expressions import FIRST, OfScores
 from ratebound.rates.general import refuse_general
 from ratebound.rates.subsets import Value, in_order
 from ratebound.solution.deciders import Draw, GroupThresholds
@@ -320,8 +320,8 @@ def _check_decisions(compiled: Compiled) -> None:
         if block.at == 0.0 or not len(rows):
             continue
         where = f"the constraint {compiled.constraints[rows[0] - 1]}" if rows[0] else "the objective"
-        area = rows[0] > 0 and isinstance(compiled.constraints[rows[0] - 1].left, Area)
-        remedy = "leave it out, and choose scores that keep it" if area else "leave at= out"
+        of_scores = rows[0] > 0 and isinstance(compiled.constraints[rows[0] - 1].left, OfScores)
+        remedy = "leave it out, and choose scores that keep it" if of_scores else "leave at= out"
         raise ValueError(
             f"{where} is about decisions at a threshold other than the one to be set, and thresholds "
             f"by group have no other: {remedy}, or train with rb.play and use rb.shrink"
