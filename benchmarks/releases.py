@@ -115,6 +115,22 @@ def whole_repeat(rows: int, seed: int):
     return repeat(World(seed), seed, rows=rows)
 
 
+def worst_repeat(rows: int, seed: int):
+    """Whether a plan of candidates each of which just breaks a promise, and no other, releases any."""
+    random = np.random.default_rng([seed, 11])
+    plan = rb.ChangePlan(PROMISES[2:], 0.05, PERIODS, key="id")
+    wrong = False
+    for period in range(PERIODS):
+        y, errs = random.random(rows) < 0.5, random.random(rows) < 0.2
+        live = np.where(errs, ~y, y)
+        # A churn of .1 with as many wins as losses, or .02 more losses than wins at a churn of .04.
+        changes = np.where(errs, 0.25, 0.0625) if period % 2 else np.where(errs, 0.05, 0.0375)
+        new = np.where(random.random(rows) < changes, ~live, live)
+        people = rb.Population(None, y, columns={"id": np.arange(rows) + rows * period})
+        wrong |= plan.release(live=live, candidate=new, rows=people).certified
+    return wrong
+
+
 def table(outcomes):
     """For each rule: repeats with a false release, false and true releases a repeat, and power."""
     lines = []
@@ -149,8 +165,14 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--worst", action="store_true", help="candidates that each just break a promise")
     given = parser.parse_args()
     start = time.perf_counter()
+    if given.worst:
+        with ProcessPoolExecutor(given.workers, mp_context=get_context("spawn")) as pool:
+            wrong = list(pool.map(partial(worst_repeat, given.rows), range(given.repeats)))
+        print(f"{sum(wrong)} of {len(wrong)} repeats with a false release; {machine()}")
+        return
     with ProcessPoolExecutor(given.workers, mp_context=get_context("spawn")) as pool:
         outcomes = list(pool.map(partial(whole_repeat, given.rows), range(given.repeats)))
     print(f"{given.repeats} repeats of {PERIODS} releases, {given.rows:,} rows each; {machine()}; ")

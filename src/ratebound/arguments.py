@@ -18,6 +18,7 @@ from ratebound.base.choices import (
     PLAYERS,
     PROXIES,
     SOLUTIONS,
+    SPENDING,
 )
 from ratebound.base.layout import printable
 
@@ -33,6 +34,7 @@ EXAMPLE = """example:
   ratebound predict model/ new.csv --key id
   ratebound serve model/ --key id
   ratebound monitor model/ today.csv --label income --state state.json
+  ratebound release plan.ledger fresh.csv --label income --live v6/ --candidate new/ --out v7/
   ratebound convert rows.csv --out rows.parquet
   ratebound reproduce adult
 
@@ -40,7 +42,8 @@ exit status:
   0    no promise is shown to be broken (predict, inspect, convert, reproduce: all is written; serve: it
        was asked to stop)
   1    some promise is (train: or no model keeps them all; certify: not shown to hold; monitor: found to
-       be broken; explain: no classifier could keep them all); --fail-on says what else, or less
+       be broken; release: refused; explain: no classifier could keep them all); --fail-on says what
+       else, or less
   2    bad usage or input
   3    failed otherwise: no space left, out of memory, a defect of ratebound
   130  interrupted: train has written the model so far, if any, reproduce the games that had ended
@@ -51,6 +54,17 @@ exit status:
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {printable(message)} (see {self.prog} --help)\n")
+
+
+class _Interleaved(_Parser):
+    """A command whose tables may be left out, and may stand after its flags."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        known, extras = super().parse_known_args(args, namespace)
+        late = [each for each in extras if not each.startswith("-")]
+        if late:
+            known.data = [*getattr(known, "data", []), *late]
+        return known, [each for each in extras if each not in late]
 
 
 class _NamedFile(argparse.Action):
@@ -85,6 +99,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _add_predict(commands)
     _add_serve(commands)
     _add_monitor(commands, with_model)
+    _add_release(commands)
     _add_explain(commands)
     _add_convert(commands)
     _add_reproduce(commands)
@@ -273,8 +288,43 @@ def _add_monitor(commands: Any, with_model: bool) -> None:
     add("--strata", **COLUMNS, help="columns, such as a site, within whose values groups are compared")
     add("--decided", metavar="COLUMN", help="when rows were decided: they are taken in that order")
     add("--wait", type=float, metavar="DAYS", help="and that long after, when labels are known")
+    add("--ledger", type=Path, metavar="FILE", help="of a change plan, to write alarms on")
     add("--now", metavar="DATE", help="which day it is, or moment if --decided holds numbers (today)")
     add("--population", **POPULATION)
+
+
+def _add_release(commands: Any) -> None:
+    release = _command(
+        commands,
+        "release",
+        "test a candidate under a change plan, on fresh rows; without one, show the plan",
+    )
+    release.__class__ = _Interleaved
+    add = release.add_argument
+    add("ledger", type=Path, help="the file with the plan and the record of every test; made if absent")
+    add("data", nargs="*", help=TABLES)
+    add("--candidate", type=Path, metavar="MODEL", help="the model that may come into use")
+    add(
+        "--live", type=Path, metavar="MODEL", help="the one in use (default: a column live, or none yet)"
+    )
+    add("--label", metavar="COLUMN", help="the column with the labels")
+    add("--drop-unlabelled", action="store_true", help="leave out rows without a label")
+    add("--version", metavar="NAME", help="what the release is called, such as v7")
+    add("--out", type=Path, metavar="FOLDER", help="where to write the model, if it is released")
+    add("--html", type=Path, metavar="FILE", help="write the plan and its record as a page")
+    add(
+        "--require",
+        metavar="PROMISE",
+        action="append",
+        help="of a new plan: what every release must keep; may be repeated",
+    )
+    add("--error", type=float, metavar="P", help="of a new plan: that any release is wrong (0.05)")
+    add("--releases", type=int, metavar="N", help="of a new plan: how many are tested (default 12)")
+    add("--spending", choices=SPENDING, help="of a new plan: how the error is shared (default equal)")
+    add("--key", metavar="COLUMN", help="of a new plan: ids, by which rows are known again")
+    add("--plan", type=Path, metavar="FILE", help="a TOML file with these keys, in their place")
+    add("--trusted", nargs="+", action="extend", metavar="TYPE", help="types the models may be built of")
+    _add_reading(release)
 
 
 def _add_convert(commands: Any) -> None:

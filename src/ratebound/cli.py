@@ -105,7 +105,7 @@ def _run(command: str, given: dict[str, Any]) -> int:
         from ratebound.commands.runs import read_run
 
         return int(call(read_run(given)))
-    if command in ("convert", "reproduce", "serve"):
+    if command in ("convert", "release", "reproduce", "serve"):
         return int(call(**given))
     from ratebound.commands.runs import Use
 

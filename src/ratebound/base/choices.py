@@ -12,4 +12,5 @@ SOLUTIONS = ("shrink", "best", "average", "last")
 PROXIES = ("hinge", "logistic", "sigmoid")
 EXPERIMENTS = ("bank", "adult", "compas", "business_entity", "thresholding", "map_intent", "filtering")
 CONFIDENCE = 0.9  # the default probability with which promises are to hold on new rows
+SPENDING = ("equal", "carried")  # of the error of a change plan
 FAIL_ON = ("broken", "uncertain", "training")  # what makes train and audit exit with 1

@@ -20,6 +20,7 @@ from ratebound.commands.predict import decisions
 from ratebound.commands.rows import labelled, with_labels
 from ratebound.commands.runs import Use
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
+from ratebound.estimators.change_plan import ChangePlan
 from ratebound.problem.frames import columns_by_name, is_missing
 from ratebound.problem.labels import class_array
 from ratebound.problem.population import Population
@@ -55,6 +56,8 @@ def monitor(use: Use) -> int:
         for name, path in use.population.items():
             _take_in(watching, source, (path,), use, name)
     watching.save(use.state)
+    if use.ledger is not None:
+        ChangePlan.open(use.ledger).alarm(watching)
     tell(str(watching), watching.to_dict(), use.json)
     return 1 if watching.alarms else 0
 

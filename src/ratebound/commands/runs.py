@@ -241,6 +241,7 @@ class Use:
     in_expectation: bool = False
     save: bool = False  # the certificate with the model
     state: Path | None = None  # of a monitor
+    ledger: Path | None = None  # of a change plan, which alarms are written on
     strata: tuple[str, ...] = ()  # columns within whose values groups are compared
     decided: str | None = None  # the column that says when a row was
     wait: float | None = None  # until labels are known, in days

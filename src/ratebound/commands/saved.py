@@ -13,6 +13,7 @@ from ratebound.commands.promises import compared_columns
 from ratebound.commands.rows import read_noted
 from ratebound.commands.runs import Use
 from ratebound.estimators.policy import Policy, load
+from ratebound.problem.problem import Problem
 from ratebound.rates.kinds import label_classes
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.columns import Category, Code
@@ -59,15 +60,17 @@ def table_for(
     *,
     key: str | None = None,
     promises: bool = False,
+    problem: Problem | None = None,
 ) -> Table:
     """The table in files, with columns of the kind that the model was trained on.
 
-    Columns that only `promises` speak of are read as these have them, as they are beside a label. A
+    Columns that only `promises` speak of are read as these have them, as they are beside a label; they
+    are those of `problem`, or the model's own. A
     `key` is read as it is written, since 1e3 and 1000 are two ids.
     """
     assert model.encoding is not None
     known = model.decider.known
-    compared = compared_columns(model.problem) if promises or label else {}
+    compared = compared_columns(problem or model.problem) if promises or label else {}
     kinds = dict(compared)
     for column in model.encoding.columns:
         if model.encoding.style != "table":

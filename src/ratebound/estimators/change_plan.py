@@ -19,6 +19,7 @@ import numpy as np
 
 from ratebound.base import document as doc
 from ratebound.base.checks import check_number, nearest
+from ratebound.base.choices import SPENDING
 from ratebound.base.extras import versions
 from ratebound.base.rendering import Documented
 from ratebound.base.types import Array
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 
 LIVE = "live"  # what promises call the model in use: versus="live"
 FORMAT, VERSION = "ratebound change plan", 1
-SPENDING = ("equal", "carried")
 STATED = ("promises", "error", "releases", "spending", "key")
 CRITERIA = (doc.Head("promise", "words"), doc.Head("in words", "words"))
 TESTS = (

@@ -87,6 +87,8 @@ class Decided:
 
 def version_of(given: Any, what: str, trusted: Sequence[str] = ()) -> Version:
     """What was given as `what`: a path, a model of ours, another classifier, or decisions."""
+    if isinstance(given, Version):
+        return given
     if isinstance(given, str | Path):
         policy = load(given, trusted=trusted)
         return Version(str(given), policy, digest=digest_of_mixture(policy), line=_line_of(Path(given)))
