@@ -76,16 +76,33 @@ def test_numbers_are_equal_however_they_are_stored(old):
     [
         (None, "decides by sex, old, to be passed as columns=.*no column 'sex'"),
         ({"sex": ["F"]}, "there is no column 'old'"),
-        ({"sex": ["F"], "old": [np.nan]}, "column 'old' holds no value, and the policy knows 0, 1"),
-        ({"sex": ["X"], "old": [1]}, "row 0: column 'sex' holds 'X', and the policy knows 'F', 'M'"),
-        ({"sex": ["M"], "old": [0]}, 'row 0: no row had sex == "M" and old == 0 together'),
         ({"sex": ["M", "F"], "old": [1, 1]}, "the same number of rows"),
     ],
-    ids=["none", "one", "missing", "value", "combination", "length"],
+    ids=["none", "one", "length"],
 )
-def test_rows_without_a_group(columns, words):
+def test_rows_without_columns(columns, words):
     with pytest.raises(ValueError, match=words):
         POLICY.predict([0.5], columns=columns)
+
+
+@pytest.mark.parametrize("largest", range(3))
+@pytest.mark.parametrize(
+    ("strange", "words"),
+    [
+        (("F", np.nan), "row 1: column 'old' holds no value, and the policy knows 0, 1: decided as"),
+        (
+            ("X", 1),
+            "row 1: column 'sex' holds 'X', and the policy knows 'F', 'M': decided as the",
+        ),
+        (("M", 0), 'row 1: no row had sex == "M" and old == 0 together'),
+    ],
+    ids=["missing", "value", "combination"],
+)
+def test_rows_of_no_known_group_are_decided_as_the_largest(strange, words, largest):
+    own = replace(GROUPS, largest=largest)
+    sexes, olds = zip(("F", 1), strange, strict=True)
+    with pytest.warns(UserWarning, match=words):
+        assert own.rows([0.1, 0.2], {"sex": sexes, "old": olds}).tolist() == [1, largest]
 
 
 def test_no_columns_and_no_rows():
@@ -242,6 +259,8 @@ def test_thresholds_run_in_onnx(policy, tmp_path):
     known = {"columns": PEOPLE}
     np.testing.assert_array_equal(decided == 1, policy.predict(scores, key=keys, **known))
     np.testing.assert_allclose(share, policy.decision_proba(scores, **known)[:, 1], atol=1e-6)
-    # People of no known group, or with a value that nobody had: an error here, and a no there.
-    given |= {"sex": np.where(keys % 2, "M", "X").astype(object), "old": np.zeros(600)}
-    assert not session.run(["decision"], given)[0].any()
+    # People of no known group, or with a value that nobody had, are decided as the largest group is.
+    strange = {"sex": np.where(keys % 2, "M", "X").astype(object), "old": np.zeros(600)}
+    with pytest.warns(UserWarning, match="decided as the largest group"):
+        expected = policy.predict(scores, key=keys, columns=strange)
+    np.testing.assert_array_equal(session.run(["decision"], given | strange)[0] == 1, expected)

@@ -5,7 +5,7 @@ They stand here so that the command line can list them before it has loaded anyt
 
 from __future__ import annotations
 
-MODELS = ("linear", "mlp", "lattice", "lightgbm", "xgboost")
+MODELS = ("linear", "mlp", "lattice", "lightgbm", "xgboost", "catboost")
 PLAYERS = ("auto", "swap", "external", "lagrangian")
 METHODS = ("auto", "plug-in", "game")  # of finding a model
 SOLUTIONS = ("shrink", "best", "average", "last")

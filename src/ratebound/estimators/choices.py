@@ -17,7 +17,7 @@ from ratebound.learners.lattice import Lattice
 from ratebound.learners.linear import Linear
 from ratebound.learners.oracle import Oracle
 from ratebound.learners.plug_in import MODELS as PLUGGED
-from ratebound.learners.plug_in import PlugIn
+from ratebound.learners.plug_in import PlugIn, catboost
 from ratebound.learners.torch import MLP, Torch
 from ratebound.solution import solutions
 from ratebound.solution.mixture import Mixture
@@ -29,6 +29,7 @@ MODELS: dict[str, Callable[[], Learner]] = {
     "lattice": lambda: Lattice(learning_rate=LEARNING_RATES),
     "lightgbm": lambda: Boosted("lightgbm"),
     "xgboost": lambda: Boosted("xgboost"),
+    "catboost": catboost,
 }
 SOLUTIONS = {
     "shrink": solutions.shrink,

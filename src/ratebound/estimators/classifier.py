@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -82,6 +83,7 @@ from ratebound.tables.encoding import Encoding
 from ratebound.tables.records import is_records
 from ratebound.tables.treatments import Features, as_features
 
+INTERRUPTED = "Training was interrupted: this is the best so far, of fewer rounds than were asked for."
 CERTIFIED = 0.95  # the confidence of a certificate where none is asked for
 
 
@@ -104,7 +106,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         What is trained:
 
         - "linear", "mlp", "lattice", "lightgbm" or "xgboost": each short for a learner with several
-          learning rates to choose from;
+          learning rates to choose from; "catboost" for a `CatBoostClassifier` with its defaults;
         - a learner with your own settings, such as ``rb.Linear(...)``, ``rb.MLP(hidden=(64,))`` or
           ``rb.Lattice(monotone={"income": 1})``;
         - any scikit-learn classifier whose fit takes sample_weight, also an `LGBMClassifier` or an
@@ -137,7 +139,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         done with each column. Missing values are filled and flagged for models that take none.
     known : str or list of str, default=None
         Columns that may be used to decide, besides the model's score. Each combination of their values
-        gets its own thresholds. `predict` needs these columns, in `X` or in `columns`. None by default:
+        gets its own thresholds. `predict` needs these columns, in `X` or in `columns`. A row with values
+        that training did not have is decided as the largest group is, with a warning. None by default:
         whether a group may be looked at is yours to say, and often the law's.
     positive_label : label, default=None
         Of two labels the one that means yes; by default the last in sorted order, as in scikit-learn.
@@ -423,6 +426,12 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if place is not None:
                 solution, margins = safer[place], result.safer[place][1]
             solution = solution.recorded(certificate=self.certificate_)
+        if result.trace.interrupted:  # from the keyboard: what is there is used, and said to be that
+            own = solution.record.status
+            solution = solution.recorded(
+                status=replace(own, message=f"{own.message.removesuffix('.')}. {INTERRUPTED}")
+            )
+            warnings.warn(INTERRUPTED, RuntimeWarning, stacklevel=3)
         pool = result.pool(margins)
         self.solution_ = as_policy(solution.recorded(pool=pool))
         self.status_, self.trace_ = self.solution_.status, result.trace

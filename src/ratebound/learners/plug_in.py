@@ -70,12 +70,19 @@ def _xgboost(**settings: Any) -> Learner:
     return Oracle(library.XGBClassifier(**settings))
 
 
+def catboost() -> Learner:
+    """CatBoost's classifier with its defaults, silent, and without the folder that it writes."""
+    library = import_extra("catboost", "CatBoost", "catboost")
+    return Oracle(library.CatBoostClassifier(verbose=0, allow_writing_files=False))
+
+
 # By the number of rows: of few, shallow trees learn more than deep ones, and threads only wait.
 MODELS: dict[str, Callable[[int], Learner]] = {
     "linear": lambda rows: _logistic(),
     "mlp": lambda rows: MLP(learning_rate=LEARNING_RATES),
     "lightgbm": _named_lightgbm,
     "xgboost": lambda rows: _xgboost(**({} if rows >= MANY_ROWS else {"max_depth": 3, "n_jobs": 1})),
+    "catboost": lambda rows: catboost(),
 }
 
 

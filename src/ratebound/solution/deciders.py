@@ -9,6 +9,7 @@ the columns that may be looked at when deciding.
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -238,6 +239,7 @@ class GroupThresholds(Decider):
     model: Array  # (M, G) which of the models
     at: Array  # (M, G, A) yes from this score on, -inf for always and inf for never; or each offset
     then: Decider = field(default_factory=Draw)  # who decides among the members
+    largest: int = 0  # the group with the most rows in training, for rows of no known group
 
     kind: ClassVar[str] = "thresholds by group"
 
@@ -275,6 +277,9 @@ class GroupThresholds(Decider):
     def rows(self, X: Any, columns: Any = None) -> Array:
         """The group of each row (n,), its values looked up in `columns`, then in `X` if that is a table.
 
+        A row with a value, or values together, that training did not have is decided as the largest
+        group is, and a warning says so: one such row must not stop the others.
+
         >>> model, at = np.zeros((1, 2), dtype=int), np.zeros((1, 2, 1))
         >>> by_sex = GroupThresholds(("sex",), (("F",), ("M",)), model, at)
         >>> by_sex.rows([0.3, 0.2], {"sex": ["M", "F"]})
@@ -296,7 +301,15 @@ class GroupThresholds(Decider):
         )
         unknown = np.flatnonzero(number_of_row < 0)
         if len(unknown):
-            raise ValueError(self._unknown(int(unknown[0]), [column[unknown[0]] for column in values]))
+            first = int(unknown[0])
+            why = self._unknown(first, [column[first] for column in values])
+            more = f", and {len(unknown) - 1:,} more rows alike" if len(unknown) > 1 else ""
+            warnings.warn(
+                f"{why}{more}: decided as the largest group of training, {self.words(self.largest)}",
+                UserWarning,
+                stacklevel=2,
+            )
+            number_of_row[unknown] = self.largest
         return number_of_row
 
     def member_scores(self, scores: Array, X: Any, columns: Any) -> Array:
@@ -335,7 +348,8 @@ class GroupThresholds(Decider):
         groups = [[_plain(value) for value in group] for group in self.groups]
         then = {"kind": self.then.kind, **self.then.describe()[0]}
         arrays = {"model": self.model.astype(np.int64), "at": self.at.astype(np.float64)}
-        return {"columns": list(self.columns), "groups": groups, "then": then}, arrays
+        own = {"columns": list(self.columns), "groups": groups, "then": then, "largest": self.largest}
+        return own, arrays
 
     @classmethod
     def read(cls, description: Any, arrays: dict[str, Array], sizes: Sizes) -> GroupThresholds:
@@ -353,22 +367,23 @@ class GroupThresholds(Decider):
         is_sound = model.dtype.kind == "i" and at.dtype.kind == "f"
         if not is_sound or model.min() < 0 or model.max() >= sizes.models:
             raise ValueError("its known groups refer to models it does not have")
+        largest = description["largest"]
+        if type(largest) is not int or not 0 <= largest < len(groups):
+            raise ValueError("its largest known group is not one of them")
         kinds: dict[str, type[Draw] | type[Vote]] = {Draw.kind: Draw, Vote.kind: Vote}
         own = replace(sizes, models=sizes.members)
         then = kinds[description["then"]["kind"]].read(description["then"], {}, own)
-        return cls(columns, groups, model, at, then)
+        return cls(columns, groups, model, at, then, largest)
 
     def member_nodes(self, graph: Graph, scores: str) -> str:
         wide = graph.cast(scores, "float64")
         if not self.columns:
             return graph("Sub", graph("Gather", wide, self.model[:, 0], axis=1), self.at[:, 0])
         group = group_nodes(graph, self.columns, self.groups)
-        # The last line is for people of no known group: no number, and so a no.
-        at = np.concatenate(
-            [self.at.swapaxes(0, 1), np.full_like(self.at[:, :1], np.nan).swapaxes(0, 1)]
-        )
-        model = np.zeros(at.shape, self.model.dtype)
-        model[:-1] = self.model.T[:, :, None]
+        # The last line is for people of no known group, who are decided as the largest is.
+        lines = [*range(len(self.groups)), self.largest]
+        at = self.at.swapaxes(0, 1)[lines]
+        model = np.broadcast_to(self.model.T[lines][:, :, None], at.shape)
         chosen = graph("GatherElements", wide, graph("Gather", model, group), axis=1)
         return graph("Sub", chosen, graph("Gather", at, group))
 
@@ -399,10 +414,7 @@ class GroupThresholds(Decider):
             pairs = zip(self.columns, values, strict=True)
             what = "no row had " + " and ".join(str(holding(name, value)) for name, value in pairs)
             what += " together when the policy was made"
-        return (
-            f"row {row}: {what}: make it from rows that include such people, or give them a "
-            "value it knows"
-        )
+        return f"row {row}: {what}"
 
 
 def _plain(value: Any) -> Any:

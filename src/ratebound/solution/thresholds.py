@@ -134,7 +134,8 @@ def thresholds_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Mixt
     base = _base(scores, compiled, list(compiled.populations))
     rankings = _ranked(compiled, base, group)
     policy = best_of_thresholds(rankings, compiled.goal)
-    return _mixture(compiled, base, columns, groups, rankings, policy)
+    largest = int(np.bincount(group, minlength=1).argmax())
+    return _mixture(compiled, base, columns, groups, largest, rankings, policy)
 
 
 def pool_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Pool:
@@ -244,6 +245,7 @@ def _mixture(
     base: Base,
     columns: tuple[str, ...],
     groups: tuple[tuple[Value | None, ...], ...],
+    largest: int,
     rankings: Sequence[Candidates],
     policy: Policy,
 ) -> Mixture:
@@ -281,7 +283,7 @@ def _mixture(
         gap=gap if base.search is SEARCHED else None,
     )
     model = model.reshape(members.shape)
-    decider = GroupThresholds(columns, groups, model, at[members], base.draw)
+    decider = GroupThresholds(columns, groups, model, at[members], base.draw, largest)
     options = {"classes": compiled.classes} if compiled.decisions > 2 else {}
     return Mixture(Members(weights, parameters, scorer), decider, record, **options | base.options)
 
