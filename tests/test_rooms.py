@@ -26,6 +26,7 @@ ROOMS = [
     "datasets",
     "",
     "commands",
+    "studio",
 ]
 # What a room may import from elsewhere, at the top of its modules; the others are not so frugal.
 LIBRARIES = {

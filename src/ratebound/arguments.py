@@ -35,6 +35,7 @@ EXAMPLE = """example:
   ratebound serve model/ --key id
   ratebound monitor model/ today.csv --label income --state state.json
   ratebound release plan.ledger fresh.csv --label income --live v6/ --candidate new/ --out v7/
+  ratebound studio people.csv
   ratebound convert rows.csv --out rows.parquet
   ratebound reproduce adult
 
@@ -101,6 +102,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _add_monitor(commands, with_model)
     _add_release(commands)
     _add_explain(commands)
+    _add_studio(commands)
     _add_convert(commands)
     _add_reproduce(commands)
     return whole
@@ -325,6 +327,20 @@ def _add_release(commands: Any) -> None:
     add("--plan", type=Path, metavar="FILE", help="a TOML file with these keys, in their place")
     add("--trusted", nargs="+", action="extend", metavar="TYPE", help="types the models may be built of")
     _add_reading(release)
+
+
+def _add_studio(commands: Any) -> None:
+    studio = commands.add_parser(
+        "studio",
+        help="open a page on this machine: from a table to a signed report, without code",
+        description="Open a page on this machine: from a table to a signed report, without code.",
+        argument_default=argparse.SUPPRESS,
+    )
+    add = studio.add_argument
+    add("data", help="a table, as for train, or the folder of a model")
+    add("--out", type=Path, metavar="FOLDER", help="where a signed model goes (default: TABLE-model)")
+    add("--port", type=int, metavar="N", help="the port to listen on (default: any that is free)")
+    add("--no-browser", dest="browser", action="store_false", help="only print the address")
 
 
 def _add_convert(commands: Any) -> None:

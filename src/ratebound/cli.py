@@ -105,7 +105,7 @@ def _run(command: str, given: dict[str, Any]) -> int:
         from ratebound.commands.runs import read_run
 
         return int(call(read_run(given)))
-    if command in ("convert", "release", "reproduce", "serve"):
+    if command in ("convert", "release", "reproduce", "serve", "studio"):
         return int(call(**given))
     from ratebound.commands.runs import Use
 
@@ -115,6 +115,8 @@ def _run(command: str, given: dict[str, Any]) -> int:
 
 def _called(command: str) -> Any:
     """The function that a command runs."""
+    if command == "studio":
+        return import_module("ratebound.studio.server").studio
     if command != "reproduce":
         return getattr(import_module(f"ratebound.commands.{command}"), command)
     if find_spec("ratebound_experiments") is None:

@@ -75,7 +75,7 @@ WHICH = doc.heads("what", doc.Head("which", "words"))
 def whole(report: Audit) -> doc.Document:
     """All of it, the most important first."""
     return _document(report, (promised, certificate, promises, prices, groups, confusions, training,
-                              deciding, columns, known_limits, checking))  # fmt: skip
+                              deciding, columns, known_limits, sign_off, checking))  # fmt: skip
 
 
 def shown(report: Audit) -> doc.Document:
@@ -163,6 +163,8 @@ def _facts(report: Audit) -> list[doc.Fact]:
         own = report.card.mixture.certificate
         said = "Refused" if own is None or not own.holds else f"Holds at {percent(own.confidence)}"
         facts.append(doc.Fact("Certificate", "None" if own is None else said))
+    if report.signed is not None:
+        facts.append(doc.Fact("Signed by", report.signed.owner, f"until {report.signed.expires}"))
     return facts
 
 
@@ -380,6 +382,30 @@ def _uncertified(report: Audit) -> tuple[doc.Part, ...]:
 def known_limits(report: Audit) -> doc.Section:
     """What the report does not show."""
     return doc.Section("Known limits", (doc.Bullets(tuple(limits(report))),), "limits")
+
+
+def sign_off(report: Audit) -> doc.Section | None:
+    """Who answers for the model, for what and until when."""
+    own = report.signed
+    if own is None:
+        return None
+    rows = (
+        ("Owner", own.owner),
+        ("Purpose", own.purpose),
+        ("Signed on", own.date),
+        ("To be judged anew from", own.expires),
+        *((("The model’s file, SHA-256", doc.Quoted(own.model)),) if own.model else ()),
+    )
+    parts: list[doc.Part] = [doc.ReportTable("Who answers for this model", WHICH, rows, stacked=True)]
+    if own.limits:
+        parts += [doc.Paragraph("These limits were read and accepted:"), doc.Bullets(own.limits)]
+    parts.append(
+        doc.Remark(
+            "A record of who accepted what, and not a cryptographic signature. The digest ties it to "
+            "one file: a model whose file has another digest was not signed here."
+        )
+    )
+    return doc.Section("Sign-off", tuple(parts), "sign-off")
 
 
 def checking(report: Audit) -> doc.Section | None:

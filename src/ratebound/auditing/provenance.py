@@ -57,6 +57,18 @@ class Provenance:
     files: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class SignOff:
+    """Who answers for a model, and for what: a record, and not a cryptographic signature."""
+
+    owner: str
+    purpose: str
+    limits: tuple[str, ...]  # that were read and accepted
+    expires: str  # the day from which on it is to be judged anew
+    date: str  # on which it was signed
+    model: str = ""  # the SHA-256 of the model's file, which ties the two together
+
+
 def provenance(data: str, weighted: bool) -> Provenance:
     """That of a report that is made today, here."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()

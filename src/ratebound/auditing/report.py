@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ratebound.auditing._document import printed, shown, whole
 from ratebound.auditing._groups import Confusion, Group
 from ratebound.auditing._intervals import Interval
-from ratebound.auditing.provenance import Card, Provenance
+from ratebound.auditing.provenance import Card, Provenance, SignOff
 from ratebound.auditing.wording import limits, summary
 from ratebound.base.document import Document
 from ratebound.base.rendering import Documented, as_fragment, as_text
@@ -118,6 +118,8 @@ class Audit(Documented):
         Whether decisions were audited that someone made, without a model.
     labelled : bool, default=True
         Whether the rows audited first have labels.
+    signed : SignOff, default=None
+        Who answers for the model, for which purpose and until when. By default nobody has signed.
 
     See Also
     --------
@@ -153,6 +155,7 @@ class Audit(Documented):
     card: Card | None = field(default=None, repr=False, compare=False)
     decided: bool = False
     labelled: bool = True
+    signed: SignOff | None = None
 
     @property
     def kept(self) -> bool:

@@ -57,6 +57,39 @@ def bar(drawn: Bar, width: int = 104) -> Markup:
     return _svg(width, 14, parts, said, data_tip=said)
 
 
+def strip(
+    marks: Sequence[tuple[str, float]],
+    label: str,
+    most: float = 1.0,
+    width: int = 300,
+    height: int = 24,
+) -> Markup:
+    """Rates of several models from 0 to `most` on one line, each mark of its own shape: its kind.
+
+    The kinds are ``asked``, ``plain``, ``live`` and ``nobody``.
+    """
+    y = height / 2
+
+    def x(value: float) -> float:
+        return 8 + min(max(value / most, 0.0), 1.0) * (width - 16)
+
+    parts = [tag("line", x1=x(0.0), x2=x(most), y1=y, y2=y, class_="axis")]
+    parts += [
+        tag("line", x1=x(at), x2=x(at), y1=y - 3, y2=y + 3, class_="axis") for at in ticks(0.0, most, 4)
+    ]
+    for kind, value in reversed(list(marks)):  # the first lies on top
+        cx, words = x(value), tag("title", f"{kind}: {100 * value:.1f}%")
+        if kind == "nobody":
+            cross = f"M{cx - 4:.1f} {y - 4:.1f}l8 8m0 -8l-8 8"
+            parts.append(tag("path", words, d=cross, class_="mark-nobody"))
+        elif kind == "live":
+            diamond = f"M{cx:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z"
+            parts.append(tag("path", words, d=diamond, class_="mark-live"))
+        else:
+            parts.append(tag("circle", words, cx=cx, cy=y, r=5.5, class_=f"mark-{kind}"))
+    return _svg(width, height, parts, label, "strip")
+
+
 def chart(drawn: Chart) -> Markup:
     """A chart with its axes."""
     axes = _Axes(drawn.x_range, drawn.y_range, 230 if drawn.movable else 260)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from ratebound.base.processes import is_first
 
 AFTER = 2.0  # seconds until the first line; each further one takes twice as long
+Listener = Callable[[int, int, str], None]  # how many of how many are done, and of what
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @dataclass(frozen=True)
@@ -29,12 +34,31 @@ class TimeLimit:
         return None if self.left is None else share * self.left
 
 
+@contextmanager
+def heard_by(listener: Listener) -> Iterator[None]:
+    """A context in which `listener` is called in place of every bar.
+
+    >>> heard = []
+    >>> with heard_by(lambda *told: heard.append(told)), bar(3, "fit") as shown:
+    ...     shown.update(2)
+    >>> heard
+    [(0, 3, 'fit'), (2, 3, 'fit')]
+    """
+    before = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(before)
+
+
 def bar(total: int, unit: str, progress: bool | None = None) -> Any:
     """Something to `update`: a bar where there is a terminal; elsewhere lines if `progress` is True.
 
     With `progress` False there is neither. None asks for a bar only, so that scripts stay silent. Of
-    several processes the first shows how far they are.
+    several processes the first shows how far they are. A listener (`heard_by`) hears all of it.
     """
+    if (listener := _listener.get()) is not None:
+        return Heard(total, unit, listener)
     progress = progress if is_first() else False
     if progress and not sys.stderr.isatty():
         return Lines(total, unit)
@@ -59,6 +83,19 @@ class Silent:
 
     def set_postfix_str(self, text: str, refresh: bool = False) -> None:
         """Nobody reads it."""
+
+
+class Heard(Silent):
+    """As much of a bar as is used here, for a listener."""
+
+    def __init__(self, total: int, unit: str, listener: Listener) -> None:
+        self.total, self.unit, self.done, self.listener = total, unit, 0, listener
+        listener(0, total, unit)
+
+    def update(self, count: int = 1) -> None:
+        """Count, and tell."""
+        self.done += count
+        self.listener(self.done, self.total, self.unit)
 
 
 class Lines:

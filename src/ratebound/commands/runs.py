@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import shlex
 import tomllib
 from collections.abc import Callable, Iterator
@@ -314,3 +316,43 @@ def _flags(key: str, value: Any) -> Iterator[str]:
         yield f"{flag}={value}"
     else:
         yield from (flag, "none" if value is None else str(value))
+
+
+def as_run_file(run: Run, folder: Path) -> str:
+    """The run file, to be written into `folder`, that asks for the same as `run`.
+
+    Paths are relative to the folder where that can be. What a run says by default is left out.
+
+    >>> print(as_run_file(Run(("people.csv",), label="income", require=("recall() >= 0.9",)), Path()))
+    data = ["people.csv"]
+    label = "income"
+    require = ["recall() >= 0.9"]
+    <BLANKLINE>
+    """
+    lines = []
+    for each in fields(run):
+        default = each.default_factory() if each.default_factory is not MISSING else each.default
+        value = getattr(run, each.name)
+        if value == default:
+            continue
+        if each.name in ("data", *PATHS):
+            value = [_seen_from(folder, p) for p in value] if each.name == "data" else str(value)
+        elif each.name == "population":
+            value = {name: _seen_from(folder, path) for name, path in value.items()}
+        lines.append(f"{each.name} = {_toml('none' if value is None else value)}\n")
+    return "".join(lines)
+
+
+def _seen_from(folder: Path, path: str) -> str:
+    if path == STANDARD_INPUT:
+        return path
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML writes it, whose texts are those of JSON but for one letter."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml(key)} = {_toml(own)}" for key, own in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ratebound.auditing.auditing import audit
+from ratebound.auditing.provenance import SignOff
 from ratebound.auditing.report import Audit
 from ratebound.auditing.wording import summary
 from ratebound.base import processes
@@ -31,6 +34,7 @@ from ratebound.solution.thresholds import known_groups
 from ratebound.tables.contents import digest_of, digests_of
 from ratebound.tables.treatments import Features
 
+T = TypeVar("T")
 INTERRUPTED = 130
 EARLY = {"interrupted": "interrupted: this is the model so far", "time": "out of time"}
 GOES_ON = "the same words and --resume go on from there"
@@ -48,13 +52,56 @@ def train(run: Run) -> int:
 
 
 def _trained(run: Run) -> int:
-    if run.out is None:
-        raise ValueError("where should the model go? Give --out, or key 'out' in a run file")
-    out = run.out
+    out = _out(run)
     check_folder(out, FILES)
     check_files({"--json": run.json}, (*run.data, *run.population.values()))
-    problem, ways = stated(run), ways_of(run)
     _check_new(out, run)
+    return made(run, _written)
+
+
+def _out(run: Run) -> Path:
+    if run.out is None:
+        raise ValueError("where should the model go? Give --out, or key 'out' in a run file")
+    return run.out
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A model that was trained and audited, before it is written."""
+
+    run: Run
+    model: Any  # as it was fitted
+    solution: Any  # as it is saved
+    report: Audit  # on the rows that were held out
+    trained_on: int  # rows
+    games: Path  # what was kept on the way
+
+    def write(
+        self, out: Path, signed: SignOff | None = None, others: Mapping[str, str] | None = None
+    ) -> None:
+        """Write the model, its report and its audit into a folder, and `others` by name; all or none.
+
+        A report that is signed names the digest of the model's file.
+        """
+        title, report = f"Audit on {'held-out' if self.run.holdout else 'training'} rows", self.report
+        others = {} if others is None else others
+        with whole_folder(out, (*FILES, *others)) as folder:
+            file = self.solution.save(folder)
+            if signed is not None:
+                signed = replace(signed, model=hashlib.sha256(file.read_bytes()).hexdigest())
+                report = replace(report, signed=signed)
+            report.save_html(folder / "report.html", title=title)
+            write_whole(folder / "audit.json", f"{report.render('json')}\n".encode())
+            for name, text in others.items():
+                write_whole(folder / name, text.encode())
+
+
+def made(run: Run, then: Callable[[Made], T]) -> T:
+    """What `then` makes of the model that a run asks for, trained on some rows and audited on others.
+
+    No other process trains into the run's folder meanwhile.
+    """
+    out, problem, ways = _out(run), stated(run), ways_of(run)
     with one_notice():
         given = dealt_out(read_given(run, problem))
         run = given.run
@@ -72,7 +119,7 @@ def _trained(run: Run) -> int:
     with alone_in(out):
         if not run.resume:
             forget(games)
-        return _written(run, out, given, fitting, aside, promised, games)
+        return then(_audited(run, given, fitting, aside, promised, games))
 
 
 def _check_new(out: Path, run: Run) -> None:
@@ -85,16 +132,10 @@ def _check_new(out: Path, run: Run) -> None:
         )
 
 
-def _written(
-    run: Run,
-    out: Path,
-    given: Given,
-    fitting: Compiled,
-    aside: Compiled,
-    promised: Problem,
-    games: Path,
-) -> int:
-    """Train and write, with what is kept on the way in `games`; the exit status."""
+def _audited(
+    run: Run, given: Given, fitting: Compiled, aside: Compiled, promised: Problem, games: Path
+) -> Made:
+    """Train, with what is kept on the way in `games`, and audit."""
     try:
         with one_notice() if fitting.stored else nullcontext():  # of columns, once they are gone through
             model = _fitted(fitting, promised, given.features, run, games)
@@ -122,14 +163,20 @@ def _written(
             label=run.label,
             model=solution,
         )
-        if processes.is_first():
-            _write(solution, report, f"Audit on {'held-out' if run.holdout else 'training'} rows", out)
     trained_on = len(as_given(fitting.first, given.people)) - solution.record.made.rows.get(ASIDE, 0)
+    return Made(run, model, solution, report, trained_on, games)
+
+
+def _written(own: Made) -> int:
+    """Write and tell; the exit status."""
+    run, model, solution, report = own.run, own.model, own.solution, own.report
+    if processes.is_first():
+        own.write(_out(run))
     ended = model.trace_.ended
     if ended not in EARLY:
-        forget(games)
-    words = _words(report, model, trained_on, run, is_kept(games))
-    tell(words, _data(report, solution, model, trained_on, run), run.json)
+        forget(own.games)
+    words = _words(report, model, own.trained_on, run, is_kept(own.games))
+    tell(words, _data(report, solution, model, own.trained_on, run), run.json)
     if ended == "interrupted":
         return INTERRUPTED
     certificate, feasible = solution.record.certificate, solution.status.feasible
@@ -177,13 +224,6 @@ def _fitted(fitting: Compiled, promised: Problem, features: Features, run: Run, 
         verbose=not run.quiet,
         random_state=run.seed,
     )
-
-
-def _write(solution: Any, report: Audit, title: str, out: Path) -> None:
-    with whole_folder(out, FILES) as folder:
-        solution.save(folder)
-        report.save_html(folder / "report.html", title=title)
-        write_whole(folder / "audit.json", f"{report.render('json')}\n".encode())
 
 
 def _words(report: Audit, model: Any, trained_on: int, run: Run, kept: bool) -> str:

@@ -58,6 +58,7 @@ from ratebound.estimators.levels import releveled
 from ratebound.estimators.plugging_in import cannot, errors_only, learned_rules, solved_rules
 from ratebound.estimators.policy import Policy, as_policy
 from ratebound.estimators.proposals import OUT_OF_FOLD
+from ratebound.estimators.rules import Rules
 from ratebound.estimators.sampling import some_in_memory
 from ratebound.estimators.search import Search, SearchResult, search
 from ratebound.game.learner import Learner
@@ -486,13 +487,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         >>> other.audit(X, X.sum(axis=1) > 0, columns=columns).kept
         True
         """
-        check_is_fitted(self)
-        if getattr(self, "_learned", None) is None:
-            raise ValueError(
-                "with_constraints solves again for what the plug-in learned, and this model was trained "
-                "by the game, or comes from a file: fit it with method='plug-in'"
-            )
-        asked, rules, encoding, classes = self._learned
+        rules = self.learned
+        asked, _, encoding, classes = self._learned
         people = asked.compiled.populations
         problem = knowing(asked_for(self.objective, constraints), as_guessed(self.guessed), people)
         remedy = "Fit it anew for this, with model='mlp', say."
@@ -509,6 +505,18 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         return model._finished(own, solved_rules(own, other), encoding, classes, None)
+
+    @property
+    def learned(self) -> Rules:
+        """The rules of what the plug-in learned of the training rows, which it can be asked for."""
+        check_is_fitted(self)
+        if getattr(self, "_learned", None) is None:
+            raise ValueError(
+                "with_constraints solves again for what the plug-in learned, and this model was trained "
+                "by the game, or comes from a file: fit it with method='plug-in'"
+            )
+        rules: Rules = self._learned[1]
+        return rules
 
     def reasons(self, X: Any, *, columns: Any = None, key: Any = None) -> Reasons:
         """What speaks for each decision: the label, every promise, and the columns that move it.

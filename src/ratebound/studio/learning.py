@@ -1,0 +1,466 @@
+"""What is learned once of a table, and what any promises on it would do: true rates, out of fold.
+
+`learn` fits P(cell | x) as training does. From then on a rule is a few multipliers. `quick` finds them
+on a stored sample of the forecasts, in milliseconds, and decides all rows by them; `exact` searches on
+all rows, as training would, and knows how sure the promises are on new ones.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.linear_program import TOLERANCE
+from ratebound.base.progress import TimeLimit
+from ratebound.base.types import Array
+from ratebound.commands.rows import classes_of, labelled, visible, with_labels
+from ratebound.commands.runs import Run
+from ratebound.estimators.classifier import RateConstrainedClassifier
+from ratebound.estimators.plugging_in import chosen_rule, learned_rules
+from ratebound.estimators.rules import Finer, Rules, rules_of
+from ratebound.learners.plug_in import scored
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.compiling import compile_again, compile_part, held_out
+from ratebound.problem.deciding import decided
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.rates import named
+from ratebound.rates.expressions import Constraint, Expression, Ratio
+from ratebound.studio.promises import KINDS, Spec, columns_in, said, spelled
+from ratebound.studio.table import Opened, group_mask, group_name, group_subset, groups_of, plain
+
+SAMPLE = 10_000  # rows whose forecasts are stored for bounds that move
+MOST_CELLS = 24  # of a label, beyond which sets of rows are learned and not cells
+AROUND = 1.0  # standard errors that a band over many rules takes beyond those of a single one
+CURVE = 9  # bounds whose cost a curve shows
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What was chosen of a table before anything is promised."""
+
+    label: str
+    positive: Any = None  # the label that is yes
+    hidden: tuple[str, ...] = ()  # columns that the model must not see
+    live: str | None = None  # the column with the decisions of a model in use
+    model: str = "linear"
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Choices:
+        """The choices that a page sends."""
+        label, live = given.get("label"), given.get("live") or None
+        hidden, model = given.get("hidden", []), given.get("model", "linear")
+        if not isinstance(label, str):
+            raise ValueError("choose the column that says what was right: the label")
+        if not isinstance(hidden, list) or not all(isinstance(each, str) for each in hidden):
+            raise ValueError("hidden columns are a list of names")
+        if live == label:
+            raise ValueError("the label cannot be the model in use too: choose another column for it")
+        return cls(label, given.get("positive"), tuple(hidden), live, str(model))
+
+    def run(self, opened: Opened, **others: Any) -> Run:
+        """The run of `ratebound train` that has these choices."""
+        hidden = tuple(dict.fromkeys([*self.hidden, *([self.live] if self.live else [])]))
+        return Run(
+            opened.paths,
+            label=self.label,
+            positive=self.positive,
+            exclude=tuple(name for name in hidden if name != self.label),
+            model=self.model,
+            drop_unlabelled=True,
+            **others,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """The rows of a table that have a label."""
+
+    opened: Opened  # of these rows alone
+    choices: Choices
+    people: Population
+    classes: tuple[Any, ...]  # no, and then yes
+    unlabelled: int  # rows that are left out
+
+    @property
+    def right(self) -> Array:
+        """Which rows (n,) should get a yes."""
+        assert self.people.y is not None
+        return np.asarray(self.people.y == 1)
+
+    def live(self) -> Array | None:
+        """What the model in use decided (n,), if there is one."""
+        if self.choices.live is None:
+            return None
+        return decisions_in(self.opened.table[self.choices.live], self.classes, self.choices.live)
+
+
+def choose(opened: Opened, choices: Choices) -> Labelled:
+    """The rows that have a label, of which there must be two."""
+    with quietly():
+        table = with_labels(opened.table, choices.label, drop=True)
+    if choices.live is not None:
+        table.check(choices.live, "live")
+    for name in choices.hidden:
+        table.check(name, "hidden")
+    classes = classes_of(table, choices.label, choices.positive)
+    if len(classes) != 2:
+        raise ValueError(
+            f"column {choices.label!r} has {len(classes)} different values, and the studio is for "
+            "decisions between yes and no: choose a column with two values"
+        )
+    people = labelled(table, choices.label, classes, None)
+    own = Opened(opened.paths, table)
+    found = Labelled(own, choices, people, classes, len(opened.table) - len(table))
+    found.live()  # an error now, if it holds no decisions
+    return found
+
+
+def decisions_in(values: Array, classes: tuple[Any, ...], name: str) -> Array:
+    """A column of decisions as truth values: labels, or 0 and 1, yes and no, true and false."""
+    said = {str(classes[1]).casefold(): True, str(classes[0]).casefold(): False}
+    for no, yes in (("0", "1"), ("0.0", "1.0"), ("false", "true"), ("no", "yes"), ("n", "y")):
+        said = {no: False, yes: True} | said
+    codes, places = np.unique(np.asarray(values).astype(str), return_inverse=True)
+    unknown = [each for each in codes if each.strip().casefold() not in said]
+    if unknown:
+        raise ValueError(
+            f"column {name!r} holds {unknown[0]!r}, which is no decision: it takes {classes[0]!r} and "
+            f"{classes[1]!r}, or 0 and 1, in every row"
+        )
+    return np.array([said[each.strip().casefold()] for each in codes])[places]
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without notices: the page shows what they would say."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+# --- learning ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """Forecasts of rows out of fold, of all and of a sample, and what the plain model decides."""
+
+    rows: Labelled
+    rules: Rules  # on all rows
+    sample: Rules  # on some
+    plain: Array  # (n,) what the same model decides without promises
+    columns: frozenset[str]  # that promises may speak of
+    seconds: float
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the sample is not all rows."""
+        return self.sample.outside.shape[1] < self.rules.outside.shape[1]
+
+
+def learn(rows: Labelled, specs: Sequence[Spec], seed: int = 0) -> Learned:
+    """Learn what rows are, as far as promises of these kinds ask; other bounds need no more."""
+    start = time.monotonic()
+    problem = Problem("error_rate()", learned_for(rows.opened, specs))
+    run = rows.choices.run(rows.opened)
+    model = RateConstrainedClassifier(
+        objective=problem,
+        model=run.model,
+        features=visible(rows.opened.table, run),
+        positive_label=rows.classes[1],
+        method="plug-in",
+        verbose=True,
+        random_state=seed,
+    )
+    labels = np.asarray(rows.classes, dtype=object)[rows.right.astype(int)]
+    with quietly():
+        model.fit(rows.opened.table, labels)
+    rules = model.learned.learned
+    sample = sampled(rules, seed)
+    columns = frozenset(map(str, [*problem.columns, *(r.versus for r in problem.rates if r.versus)]))
+    without = rules.decided(rules.weights[0]) == 1
+    return Learned(rows, rules, sample, without, columns, time.monotonic() - start)
+
+
+def learned_for(opened: Opened, specs: Sequence[Spec]) -> list[Constraint]:
+    """The promises that are learned for, and with them every group of their columns by label.
+
+    The others ask for nothing: they only tell groups apart, so that other promises about these groups
+    need no further learning. With many groups that would be too much, and promises are learned alone.
+    """
+    promises = [each for spec in specs for each in spelled(opened, spec)]
+    columns, several = columns_in(specs), 1
+    every = [named.positive_rate() >= 0]
+    for name in columns:
+        groups = groups_of(opened, name)
+        several *= len(groups) + 1
+        every += [named.positive_rate(group_subset(group)) >= 0 for group in groups]
+    return promises + (every if several <= MOST_CELLS else every[:1])
+
+
+def sampled(rules: Rules, seed: int) -> Rules:
+    """The same forecasts of some rows of every cell."""
+    rows = rules.outside.shape[1]
+    if rows <= SAMPLE:
+        return rules
+    chosen = held_out(rules.compiled.cells, SAMPLE / rows, seed)
+    together = None if rules.together is None else rules.together[chosen]
+    outside = np.ascontiguousarray(rules.outside[:, chosen])
+    part = compile_part(rules.compiled, chosen)
+    few = rules_of(part, rules.scorer.forecast, outside, rules.split, rules.seed, together)
+    few.__dict__["inside"] = rules.inside[:, chosen]
+    return few
+
+
+# --- answers -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is promised, how surely, and what is to be low."""
+
+    specs: tuple[Any, ...] = ()
+    confidence: float | None = 0.9  # that all hold on new rows; None for these rows alone
+    false_positive: float = 1.0  # what a wrong yes costs
+    false_negative: float = 1.0  # what a wrong no costs
+    by_cost: bool = False  # whether money is to be low, and not the number of errors
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Asked:
+        """What a page sends."""
+        specs, confidence = given.get("promises", []), given.get("confidence")
+        costs = [given.get("false_positive", 1.0), given.get("false_negative", 1.0)]
+        if confidence is not None and not (_is_number(confidence) and 0.5 <= confidence < 1):
+            raise ValueError("the confidence is a number from 50% to below 100%, or none")
+        if not all(_is_number(cost) and cost >= 0 for cost in costs) or not any(costs):
+            raise ValueError("costs are numbers that are not negative, and one of them is not 0")
+        if not isinstance(specs, list) or not all(isinstance(each, dict) for each in specs):
+            raise ValueError("promises are a list of filled-in sentences")
+        key = tuple(json.dumps(each, sort_keys=True) for each in specs)
+        wrong_yes, wrong_no = map(float, costs)
+        return cls(key, confidence, wrong_yes, wrong_no, bool(given.get("by_cost")))
+
+    @property
+    def promises(self) -> list[Spec]:
+        """The filled-in sentences."""
+        return [json.loads(each) for each in self.specs]
+
+    @property
+    def objective(self) -> str:
+        """What is minimized."""
+        if not self.by_cost:
+            return "error_rate()"
+        return f"cost(false_negative={self.false_negative:g}, false_positive={self.false_positive:g})"
+
+    def problem(self, opened: Opened) -> Problem:
+        """The problem that training would solve."""
+        return Problem(self.objective, [c for spec in self.promises for c in spelled(opened, spec)])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+class NotLearned(ValueError):
+    """Promises speak of groups that were not learned."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A rule that was found for what was asked."""
+
+    asked: Asked
+    problem: Problem
+    weights: Array  # (T,) of the terms
+    terms: Array  # (T, J) what each adds to the cost of a yes in each cell
+    names: tuple[str, ...]  # (T,)
+    yes: Array  # (n,) whom it says yes to, out of fold
+    confidence: float | None = None  # that all hold on new rows, if that is known
+    status: str = ""
+    feasible: bool | None = None
+
+
+def quick(learned: Learned, asked: Asked) -> Found:
+    """The rule by the stored sample; what it does is counted on all rows."""
+    own = rules_on(learned.sample, learned, asked)
+    none = np.zeros(own.promises)
+    rule = own.best(none)
+    if asked.confidence is not None and own.promises:
+        rows, few = learned.rules.outside.shape[1], learned.sample.outside.shape[1]
+        errors = own.errors(rule) * math.sqrt(few / rows)
+        rule = own.best((_normal(asked.confidence) + AROUND) * errors)
+    return _found(learned, asked, own, rule.weights)
+
+
+def exact(learned: Learned, asked: Asked) -> Found:
+    """The rule by all rows, as training searches for it, and how sure it is on new rows."""
+    own = rules_on(learned.rules, learned, asked)
+    chosen = chosen_rule(own, asked.confidence, TimeLimit(None))
+    status = chosen.solved(chosen.point).status
+    sure = None
+    if asked.confidence is not None and own.promises:
+        sure = float(chosen.curve.confidence(chosen.point))
+    found = _found(learned, asked, own, chosen.point.rule.weights)
+    return replace(found, confidence=sure, status=status.message, feasible=status.feasible)
+
+
+def rules_on(known: Rules, learned: Learned, asked: Asked) -> Rules:
+    """The rules for what is asked, on all rows or on the sample."""
+    problem = asked.problem(learned.rows.opened)
+    spoken_of = {str(n) for n in [*problem.columns, *(r.versus for r in problem.rates if r.versus)]}
+    if not spoken_of <= learned.columns:
+        raise NotLearned(f"nothing was learned of {', '.join(sorted(spoken_of - learned.columns))}")
+    compiled = compile_again(known.compiled, problem)
+    try:
+        return learned_rules(compiled, known)
+    except Finer as error:
+        raise NotLearned(str(error)) from None
+
+
+def _found(learned: Learned, asked: Asked, own: Rules, weights: Array) -> Found:
+    costs = weights[None] @ own.scorer.terms
+    yes = decided(scored(costs, learned.rules.outside))[0] == 1
+    return Found(asked, own.compiled.problem, weights, own.scorer.terms, own.scorer.names, yes)
+
+
+def _normal(probability: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(probability))
+
+
+def promised(learned: Learned, found: Found) -> list[dict[str, Any]]:
+    """Each constraint with both of its sides on all rows."""
+    compiled = compile_again(learned.rules.compiled, found.problem)
+    told: list[dict[str, Any]] = []
+    of = [place for place, spec in enumerate(found.asked.promises)
+          for _ in spelled(learned.rows.opened, spec)]  # fmt: skip
+    for place, (constraint, (left, right)) in enumerate(
+        zip(compiled.constraints, _sides(compiled, found.yes), strict=True)
+    ):
+        room = right - left if constraint.relation == "<=" else left - right
+        told.append(
+            {
+                "promise": of[place],
+                "words": str(constraint),
+                "sentence": said(constraint),
+                "value": _finite(left),
+                "bound": _finite(right),
+                "relation": constraint.relation,
+                "room": _finite(room),
+                "kept": bool(room >= -TOLERANCE),
+            }
+        )
+    return told
+
+
+def _sides(compiled: Compiled, yes: Array) -> list[tuple[float, float]]:
+    """The values of both sides of every constraint."""
+    sums: dict[Expression, float] = {}
+    for each in compiled.constraints:
+        for side in (each.left, each.right):
+            parts = (side.numerator, side.denominator) if isinstance(side, Ratio) else (side,)
+            sums |= {part: part.constant for part in parts if isinstance(part, Expression)}
+    open_ones = [part for part in sums if part.terms]
+    measured = compile_again(compiled, Problem("error_rate()", [part >= 0 for part in open_ones]))
+    _, violations, _ = measured.measure(np.where(yes, 1.0, -1.0)[None, None])
+    sums |= dict(zip(open_ones, (-violations[0]).tolist(), strict=True))
+
+    def value(side: Any) -> float:
+        if not isinstance(side, Ratio):
+            return sums[side]
+        below = sums[side.denominator]
+        return side.factor * sums[side.numerator] / below if below else math.nan
+
+    return [(value(each.left), value(each.right)) for each in compiled.constraints]
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+# --- what decisions do ---------------------------------------------------------------------------------
+
+
+def outcome(asked: Asked, yes: Array, right: Array) -> dict[str, Any]:
+    """What decisions (n,) come to, of rows that should get a yes where `right` says so."""
+    false_positives, false_negatives = int((yes & ~right).sum()), int((~yes & right).sum())
+    money = asked.false_positive * false_positives + asked.false_negative * false_negatives
+    return {
+        "error": (false_positives + false_negatives) / len(yes),
+        "yes": float(yes.mean()),
+        "false_positives": false_positives,
+        "false_negatives": false_negatives,
+        "money": money,
+        "money_per_1000": 1000 * money / len(yes),
+    }
+
+
+def by_group(
+    rows: Labelled, name: str, decisions: Mapping[str, Array], asked: Asked
+) -> list[dict[str, Any]]:
+    """What decisions do to each group of a column."""
+    right, told = rows.right, []
+    for group in groups_of(rows.opened, name):
+        inside = group_mask(rows.opened, group)
+        count = int(inside.sum())
+        if not count:
+            continue
+        should = int(right[inside].sum())
+        rates = {}
+        for model, yes in decisions.items():
+            here, due = yes[inside], right[inside]
+            rates[model] = {
+                "yes": float(here.mean()),
+                "recall": float(here[due].mean()) if should else None,
+                "false_alarms": float(here[~due].mean()) if should < count else None,
+                "error": float((here != due).mean()),
+            }
+        told.append(
+            {
+                "group": {key: plain(value) for key, value in group.items()},
+                "name": group_name(group),
+                "rows": count,
+                "should": should,
+                "rates": rates,
+            }
+        )
+    return told
+
+
+def everyone(learned: Learned, found: Found | None) -> dict[str, Array]:
+    """The decisions of all that stand beside each other: asked for, plain, in use, and none."""
+    decisions = {} if found is None else {"asked": found.yes}
+    decisions["plain"] = learned.plain
+    if (live := learned.rows.live()) is not None:
+        decisions["live"] = live
+    return decisions | {"nobody": np.zeros(len(learned.plain), dtype=bool)}
+
+
+def curve(learned: Learned, asked: Asked, place: int) -> list[tuple[float, float]]:
+    """What other bounds of one promise would cost, by the sample: bounds and objectives."""
+    spec = asked.promises[place]
+    kind = KINDS[spec["kind"]]
+    near = np.linspace(kind.least, kind.most, CURVE)
+    bounds = sorted({round(float(each), 4) for each in [*near, spec["bound"]]})
+    points = []
+    for bound in bounds:
+        moved = [*asked.promises]
+        moved[place] = {**spec, "bound": bound}
+        own = replace(
+            asked, specs=tuple(json.dumps(each, sort_keys=True) for each in moved), confidence=None
+        )
+        rules = rules_on(learned.sample, learned, own)
+        rule = rules.best(np.zeros(rules.promises))
+        if not rules.promises or rule.violations.max() <= 1e-3:
+            points.append((bound, rule.objective))
+    return points

@@ -1,0 +1,114 @@
+"""The model itself, its audit on rows held out, and its sign-off: what leaves the studio.
+
+A model is made by what `ratebound train` runs, so that the run file which is written beside it makes the
+same model again.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ratebound.auditing.provenance import SignOff
+from ratebound.commands.folders import check_folder
+from ratebound.commands.runs import Run, as_run_file
+from ratebound.commands.train import FILES, Made, made
+from ratebound.studio.learning import Asked, Choices, quietly
+from ratebound.studio.promises import stated
+from ratebound.studio.table import Opened
+
+RUN_FILE = "run.toml"
+AGAIN = "again"  # where the run file writes what it makes, beside itself
+WRITTEN = (*FILES, RUN_FILE)
+IN_VIEW = (
+    "The bounds were chosen in the studio, with rates of all rows in view, each row judged by models "
+    "that did not see it. The model was trained without the rows audited here."
+)
+LONGEST = 2000  # letters of a text that is signed
+
+
+def run_for(opened: Opened, choices: Choices, asked: Asked, out: Path) -> Run:
+    """The run that makes what was asked for."""
+    require = tuple(text for spec in asked.promises for text in stated(opened, spec))
+    return choices.run(
+        opened,
+        require=require,
+        minimize=asked.objective if asked.by_cost else None,
+        confidence=asked.confidence,
+        out=out,
+        quiet=True,
+    )
+
+
+def make(opened: Opened, choices: Choices, asked: Asked, out: Path) -> Made:
+    """Train as `ratebound train` does, and audit on rows held out; nothing is written yet."""
+    check_folder(out, WRITTEN)
+    with quietly():
+        return made(run_for(opened, choices, asked, out), lambda own: own)
+
+
+def told(own: Made) -> dict[str, Any]:
+    """What the page shows of a model that was made."""
+    report = own.report
+    data = report.to_dict()
+    return {
+        "summary": data["summary"],
+        "status": str(own.solution.status),
+        "feasible": bool(own.solution.status.feasible),
+        "kept": report.kept,
+        "certain": report.certain,
+        "error": data["objective"],
+        "promises": data["promises"],
+        "groups": data["groups"],
+        "rows": {"trained": own.trained_on, "audited": next(iter(report.populations.values()))},
+        "limits": limits(own),
+    }
+
+
+def limits(own: Made) -> list[str]:
+    """What whoever signs has to accept."""
+    return [*own.report.limits, IN_VIEW]
+
+
+def sign(own: Made, given: Mapping[str, Any], today: datetime.date) -> SignOff:
+    """The sign-off that a page sends; an error, in words for the page, if something is missing."""
+    texts = {}
+    for name in ("owner", "purpose"):
+        text = given.get(name)
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"write the {name}: a sign-off says who answers for a model, and for what")
+        if len(text) > LONGEST:
+            raise ValueError(f"the {name} has more than {LONGEST:,} letters")
+        texts[name] = " ".join(text.split())
+    try:
+        expires = datetime.date.fromisoformat(str(given.get("expires")))
+    except ValueError:
+        raise ValueError("choose the day until which the sign-off is valid") from None
+    if expires <= today:
+        raise ValueError("the sign-off would have expired already: choose a later day")
+    every = limits(own)
+    if given.get("accepted") != len(every):
+        raise ValueError(f"read and accept all of the {len(every)} limits, or do not sign")
+    until, on = expires.isoformat(), today.isoformat()
+    return SignOff(texts["owner"], texts["purpose"], tuple(every), until, on)
+
+
+def written(own: Made, signed: SignOff, out: Path, *, replaced: bool) -> list[dict[str, Any]]:
+    """Write the model, its signed report and its run file into a folder; what was written."""
+    there = [name for name in WRITTEN if (out / name).exists()]
+    if there and not replaced:
+        raise ValueError(f"{out} has {', '.join(there)} already: choose another folder, or replace them")
+    again = replace(own.run, out=Path(AGAIN), quiet=False)
+    own.write(out, signed, {RUN_FILE: as_run_file(again, out)})
+    return [
+        {
+            "name": name,
+            "bytes": (out / name).stat().st_size,
+            "sha256": hashlib.sha256((out / name).read_bytes()).hexdigest(),
+        }
+        for name in WRITTEN
+    ]

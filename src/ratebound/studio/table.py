@@ -1,0 +1,242 @@
+"""A table as the page shows it: rows, dates, missing labels, columns that look protected, groups.
+
+Everything here is plain data for JSON. A group is a condition on one column: one value of a column with
+few values, or a range of a column of numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ratebound.base.dates import date_orders, read_dates
+from ratebound.base.types import Array
+from ratebound.problem.frames import is_missing
+from ratebound.rates.subsets import Subset, column
+from ratebound.tables.inspecting import Inspection, inspect
+from ratebound.tables.parquet import stays_on_disk
+from ratebound.tables.table import Table, read_table
+
+FEW = 20  # values up to which each is a group
+SHOWN = 8  # rows that are shown
+LONGEST = 60  # letters of a cell that are shown
+# Names of columns that laws on discrimination ask about, in a few languages' worth of spellings.
+PROTECTED = re.compile(
+    r"(?i)(^|[\W_\d])(sex|gender|race|rac\d?p|ethnic\w*|hispanic|nationality|citizen\w*|native\w*|"
+    r"relig\w*|age|agep|birth\w*|dob|disab\w*|marital\w*|married|mar|pregnan\w*|orientation|veteran|"
+    r"color|colour|caste|language)($|[\W_\d])|(gender|ethnic|religio|nationalit|disabilit)"
+)
+PROTECTED_VALUES = (
+    {"female", "male"}, {"f", "m"}, {"woman", "man"}, {"women", "men"}, {"black", "white"},
+)  # fmt: skip
+AGES = 40.0  # where ages are cut by default: US law protects people from 40 on
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A table in memory, and where it is from."""
+
+    paths: tuple[str, ...]
+    table: Table
+
+    @cached_property
+    def inspection(self) -> Inspection:
+        """What training would do with each column."""
+        return inspect(self.table)
+
+    @cached_property
+    def values(self) -> dict[str, list[tuple[Any, int]]]:
+        """The values of each column that has few, each with its rows, the most frequent first."""
+        every = ((name, _few_values(self.table[name])) for name in self.table.columns)
+        return {name: found for name, found in every if found is not None}
+
+
+def open_table(paths: Sequence[str]) -> Opened:
+    """Read a table from files."""
+    if stays_on_disk(paths):
+        raise ValueError(
+            f"{paths[0]} is too large for memory, and the studio holds its table there: give it a part "
+            "of the rows, or train on all of them with `ratebound train`"
+        )
+    return Opened(tuple(map(str, paths)), read_table(list(paths)))
+
+
+def described(opened: Opened) -> dict[str, Any]:
+    """All that the page shows of a table before anything is chosen."""
+    table, inspection = opened.table, opened.inspection
+    columns = []
+    for treatment, examples in zip(inspection.treatments, inspection.examples, strict=True):
+        name = str(treatment.name)
+        counted = opened.values.get(name)
+        columns.append(
+            {
+                "name": name,
+                "holds": treatment.holds,
+                "missing": treatment.missing,
+                "distinct": treatment.distinct,
+                "examples": list(examples),
+                "done": treatment.words,
+                "dates": _date_range(table[name]) if treatment.action == "date" else None,
+                "protected": looks_protected(name, counted),
+                "values": None if counted is None else [[plain(v), n] for v, n in counted],
+                "number": table.kinds[name] == "number",
+            }
+        )
+    return {
+        "name": table.name,
+        "rows": len(table),
+        "notices": list(table.notices),
+        "columns": columns,
+        "first": [[_cell(table[name][row]) for name in table.columns] for row in range(_shown(table))],
+        "label": likely_label(columns),
+        "live": likely_live(columns),
+    }
+
+
+def _shown(table: Table) -> int:
+    return min(SHOWN, len(table))
+
+
+def looks_protected(name: str, counted: Sequence[tuple[Any, int]] | None) -> bool:
+    """Whether a column looks like one that laws on discrimination ask about.
+
+    >>> [looks_protected(name, None) for name in ("sex", "applicant_age", "RAC1P", "wage", "message")]
+    [True, True, True, False, False]
+    """
+    texts = {str(value).strip().casefold() for value, _ in counted or ()}
+    return bool(PROTECTED.search(name)) or any(own <= texts for own in PROTECTED_VALUES)
+
+
+def likely_label(columns: Sequence[Mapping[str, Any]]) -> str | None:
+    """The column that is most likely the label: of those with two values, one named so, or the last."""
+    both = [each["name"] for each in columns if len(each["values"] or ()) == 2 and not each["protected"]]
+    named = re.compile(r"(?i)(^|[\W_])(label|target|y|outcome|approved|default|repaid|hired|income)")
+    told = [name for name in both if named.search(name)]
+    return (told or both[::-1] or [None])[0]
+
+
+def likely_live(columns: Sequence[Mapping[str, Any]]) -> str | None:
+    """The column that is most likely the decisions of a model in use."""
+    named = re.compile(r"(?i)(^|[\W_])(live|decision|decided|current_model|champion|production)")
+    told = [e["name"] for e in columns if len(e["values"] or ()) == 2 and named.search(e["name"])]
+    return told[0] if told else None
+
+
+def _few_values(values: Array) -> list[tuple[Any, int]] | None:
+    """The distinct values with their rows; None where there are many, or times."""
+    if values.dtype.kind not in "biufO":
+        return None
+    there = values[~is_missing(values)]
+    try:
+        if values.dtype.kind == "O":
+            found: dict[Any, int] = {}
+            for value in there.tolist():
+                found[value] = found.get(value, 0) + 1
+                if len(found) > FEW:
+                    return None
+            counted = list(found.items())
+        else:
+            own, counts = np.unique(there, return_counts=True)
+            counted = list(zip(own.tolist(), counts.tolist(), strict=True)) if len(own) <= FEW else []
+            if not counted:
+                return None
+    except TypeError:  # lists and the like
+        return None
+    return sorted(counted, key=lambda each: (-each[1], str(each[0])))
+
+
+def _date_range(values: Array) -> list[str] | None:
+    """The first and the last day."""
+    there = values[~is_missing(values)]
+    if there.dtype.kind != "M":
+        texts = list(dict.fromkeys(map(str, there.tolist())))
+        orders = date_orders(texts) if texts else []
+        if not orders:
+            return None
+        there = read_dates(texts, orders[0])
+    if not len(there):
+        return None
+    return [str(each.astype("M8[D]")) for each in (there.min(), there.max())]
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and value != value):
+        return ""
+    text = f"{value:g}" if isinstance(value, float | np.floating) else str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# --- groups --------------------------------------------------------------------------------------------
+
+
+def groups_of(opened: Opened, name: str) -> list[dict[str, Any]]:
+    """The groups of a column: each of few values, or two halves of numbers."""
+    _check(opened, name)
+    if name in opened.values:
+        return [{"column": name, "value": plain(value)} for value, _ in opened.values[name]]
+    values = opened.table[name]
+    if values.dtype.kind not in "iuf":
+        raise ValueError(
+            f"column {name!r} has more than {FEW} different texts, too many to be groups: put them into "
+            "classes in another column"
+        )
+    cut = _cut(name, values)
+    return [{"column": name, "below": cut}, {"column": name, "from": cut}]
+
+
+def _cut(name: str, values: Array) -> float:
+    there = values[~is_missing(values)].astype(float)
+    if re.search(r"(?i)(^|[\W_])age", name) and there.min() < AGES < there.max():
+        return AGES
+    return float(f"{float(np.median(there)):.3g}")
+
+
+def group_mask(opened: Opened, group: Mapping[str, Any] | None) -> Array:
+    """Which rows (n,) are in a group; all for None."""
+    if group is None:
+        return np.ones(len(opened.table), dtype=bool)
+    values = opened.table[_check(opened, group["column"])]
+    if "value" in group:
+        return np.asarray(values == group["value"], dtype=bool)
+    there = values.astype(float)
+    return np.asarray(there < group["below"] if "below" in group else there >= group["from"])
+
+
+def group_subset(group: Mapping[str, Any]) -> Subset:
+    """A group as a condition that promises may have."""
+    of = column(group["column"])
+    if "value" in group:
+        return of == group["value"]
+    return of < float(group["below"]) if "below" in group else of >= float(group["from"])
+
+
+def group_name(group: Mapping[str, Any] | None) -> str:
+    """What people call a group.
+
+    >>> group_name({"column": "sex", "value": "Female"}), group_name({"column": "age", "from": 40.0})
+    ('sex: Female', 'age 40 or more')
+    """
+    if group is None:
+        return "everyone"
+    if "value" in group:
+        return f"{group['column']}: {group['value']}"
+    if "below" in group:
+        return f"{group['column']} under {group['below']:g}"
+    return f"{group['column']} {group['from']:g} or more"
+
+
+def _check(opened: Opened, name: Any) -> str:
+    if not isinstance(name, str):
+        raise ValueError("choose a column")
+    opened.table.check(name, "group")
+    return name
