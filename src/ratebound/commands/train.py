@@ -55,6 +55,7 @@ def _trained(run: Run) -> int:
     out = _out(run)
     check_folder(out, FILES)
     check_files({"--json": run.json}, (*run.data, *run.population.values()))
+    stated(run)  # what is wrong with the promises is told first
     _check_new(out, run)
     return made(run, _written)
 

@@ -19,7 +19,7 @@ import numpy as np
 from ratebound.base.charts import chart, strip
 from ratebound.base.document import Chart, ChartMark
 from ratebound.base.types import Array
-from ratebound.commands.saved import load_model
+from ratebound.commands.saved import load_for_tables
 from ratebound.commands.train import Made
 from ratebound.rates import named
 from ratebound.solution.files import NAME
@@ -78,7 +78,7 @@ def started(data: str, out: Path | None) -> State:
     path = Path(data)
     if (path.is_dir() and (path / NAME).exists()) or path.suffix == ".safetensors":
         run = verifying.run_in(path) if path.is_dir() else None
-        model = load_model(path)
+        model = load_for_tables(path, ())
         state = State(out or Path(f"{path}-new"), folder=path, model=model)
         if run is None or not all(Path(each).exists() for each in run.data):
             return state
@@ -338,7 +338,7 @@ def verify(state: State, given: Given) -> Answer:
         raise ValueError("the rows are a path to a table")
     label = given.get("label") or None
     told = verifying.verified(Path(folder), datetime.date.today(), data, label)
-    return replace(state, model=load_model(Path(folder))), json.loads(json.dumps(told, default=str))
+    return replace(state, model=load_for_tables(Path(folder), ())), json.loads(json.dumps(told, default=str))
 
 
 def _out(state: State, given: Given) -> Path:

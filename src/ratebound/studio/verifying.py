@@ -14,7 +14,7 @@ from ratebound.certifying.certify import certify
 from ratebound.commands.audit import populations_for
 from ratebound.commands.on_disk import files_of
 from ratebound.commands.runs import Run, Use, read_run
-from ratebound.commands.saved import load_model
+from ratebound.commands.saved import load_for_tables
 from ratebound.solution.files import NAME
 from ratebound.solution.mixture import Mixture
 from ratebound.studio.learning import quietly
@@ -40,7 +40,7 @@ def verified(
     """Everything that can be checked of a model folder; with `data`, also on these rows."""
     if not folder.exists():
         raise ValueError(f"there is no folder {folder}")
-    model = load_model(folder)
+    model = load_for_tables(folder, ())
     run = run_in(folder) if folder.is_dir() else None
     checks = [*_of_files(folder, model, today), *_of_table(model, run)]
     told: dict[str, Any] = {
