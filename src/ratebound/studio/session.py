@@ -338,7 +338,8 @@ def verify(state: State, given: Given) -> Answer:
         raise ValueError("the rows are a path to a table")
     label = given.get("label") or None
     told = verifying.verified(Path(folder), datetime.date.today(), data, label)
-    return replace(state, model=load_for_tables(Path(folder), ())), json.loads(json.dumps(told, default=str))
+    plain = json.loads(json.dumps(told, default=str))
+    return replace(state, model=load_for_tables(Path(folder), ())), plain
 
 
 def _out(state: State, given: Given) -> Path:
