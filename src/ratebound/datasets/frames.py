@@ -1,5 +1,6 @@
 """The data sets that ship with the package, as tables: a pandas DataFrame and its labels."""
 
+from importlib import import_module
 from typing import Any
 
 from ratebound.datasets.files import columns_of, embedded
@@ -47,7 +48,7 @@ def load_frame(name: str) -> tuple[Any, Any]:
         raise ValueError(f"there is no table {name!r}; there are {', '.join(map(repr, TABLES))}")
     file, label, dropped = TABLES[name]
     try:
-        import pandas
+        pandas = import_module("pandas")
     except ImportError:
         raise ImportError("a table is a DataFrame, which needs pandas: pip install pandas") from None
     frame = pandas.DataFrame(columns_of(embedded(file))).drop(columns=[*dropped])
