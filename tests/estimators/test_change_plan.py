@@ -60,6 +60,14 @@ def test_a_refusal_spends_its_share_and_says_what_it_would_take():
     assert plan.left == plan.level == 0
 
 
+def test_rows_that_would_show_it_where_both_models_decide_alike():
+    """No row differs, so nothing varies here, and yet a few rows show little."""
+    plan = rb.ChangePlan('accuracy() >= accuracy_of(versus="live") - 0.05', error=0.01, releases=1)
+    few = plan.release(live=GOOD, candidate=GOOD, rows=drawn(1, rows=40))
+    assert not few.certified
+    assert 80 < few.rows_needed < 140  # (1 - .05) ** 90 is .01
+
+
 def test_carried_shares_cost_only_refusals():
     plan = rb.ChangePlan("recall() >= 0.8", error=0.04, releases=4, spending="carried")
     levels = []

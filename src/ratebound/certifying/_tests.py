@@ -42,7 +42,7 @@ from ratebound.certifying._bounds import (
 from ratebound.certifying._means import ROUNDING, Mean, same_once
 from ratebound.certifying._nested import Nested, nested
 from ratebound.certifying._pair import Pair, Share, one_sided
-from ratebound.certifying._three import PAIRED, three_values_p_value
+from ratebound.certifying._three import PAIRED, Boundary, three_values_p_value
 
 EXACT = "exact binomial test"
 HEAVIEST = ", taking no row to weigh more than the heaviest here"
@@ -143,7 +143,9 @@ def tested_alone(mean: Mean, constant: float, aim: Aim) -> Finding:
         bad, middling, good = counts
         low, middle, high = possible.tolist()
         p_value = three_values_p_value((low, middle, high), (bad, middling, good), aim.gamma)
-        sure = normal(aim.delta - aim.gamma) * math.sqrt(mean.variance)
+        just_kept = Boundary(low, middle, high, rows=mean.rows)
+        deviation = float(just_kept.deviation(np.array(good), np.array(bad)))
+        sure = normal(aim.delta - aim.gamma) * deviation
         return Finding(p_value, PAIRED, sure + luck)
     weights = mean.row_weights
     values = shuffled(weights * (mean.values + constant), mean.times, mean.order)

@@ -101,6 +101,11 @@ class Boundary:
         """The mean over its deviation where the promise is just kept, for so many good and bad rows."""
         rest = self.rows - good - bad
         mean = (self.low * bad + self.middle * rest + self.high * good) / self.rows
+        return np.asarray(mean / self.deviation(good, bad))
+
+    def deviation(self, good: Array, bad: Array) -> Array:
+        """Of the mean, where the promise is just kept and so many good and bad rows are likeliest."""
+        rest = self.rows - good - bad
         whole, beyond, slope = 1 + self.slope, 1 - self.start, self.slope
         linear = bad * (slope * beyond - self.start * whole) + good * slope * beyond
         linear = linear - rest * whole * self.start
@@ -110,7 +115,7 @@ class Boundary:
         other = self.good(share)
         middle = np.maximum(1 - share - other, 0.0)
         variance = self.low**2 * share + self.middle**2 * middle + self.high**2 * other
-        return np.asarray(mean / np.sqrt(variance / self.rows))
+        return np.asarray(np.sqrt(variance / self.rows))
 
     def critical(self, score: float, bad: Array) -> Array:
         """The least good rows with that score, for each number of bad ones, or more than there are."""
