@@ -1,10 +1,10 @@
 """Ctrl-C in `fit`: a script that goes on is told so, and the status says it."""
 
 import pytest
+from tests.small_tables import people
 
 import ratebound as rb
 from ratebound.learners.linear import LinearFit
-from tests.small_tables import people
 
 
 def test_a_game_that_is_interrupted_is_said_to_be(monkeypatch):

@@ -120,3 +120,39 @@ def test_known_columns_stand_beside():
     told = model.reasons(features.head(5), columns=beside.head(5))
     np.testing.assert_array_equal(told.decisions, model.predict(table.head(5)))
     np.testing.assert_array_equal(told.moves, model.reasons(table.head(5)).moves)
+
+
+def test_linear_models_have_named_coefficients():
+    table, y = rows(800)
+    model = rb.RateConstrainedClassifier(features=["age", "income", "job"], random_state=0)
+    model.fit(table, y)
+    names = model.get_feature_names_out().tolist()
+    assert names == ["age", "income", "job == clerk", "job == nurse", "job == smith"]
+    assert model.coef_.shape == (1, 5)
+    named = dict(zip(names, model.coef_[0], strict=True))
+    assert named == model.solution_.coefficients
+    assert named["income"] > abs(named["age"])
+    assert named["job == nurse"] > named["job == clerk"]
+    two = table.head(2).assign(age=50.0, job="clerk", income=[1.0, 2.0])
+    odds = model.predict_proba(two)
+    slope = np.diff(np.log(odds[:, 1] / odds[:, 0]))[0]
+    (income,) = (each for each in model.solution_.encoding.columns if each.name == "income")
+    scale = getattr(income, "scale", 1.0)
+    assert slope == pytest.approx(named["income"] / scale, rel=0.2)
+
+
+def test_other_models_have_none():
+    pytest.importorskip("lightgbm")
+    table, y = rows(300)
+    model = rb.RateConstrainedClassifier(PROMISE, model="lightgbm", random_state=0).fit(table, y)
+    assert model.solution_.coefficients == {}
+    assert not hasattr(model, "coef_")
+
+
+def test_permutation_importance_reads_raw_tables(model):
+    from sklearn.inspection import permutation_importance
+
+    table, y = rows(200, seed=1)
+    importance = permutation_importance(model, table, y, n_repeats=2, random_state=0)
+    assert table.columns[importance.importances_mean.argmax()] == "income"
+    assert importance.importances_mean[3] == 0  # the model does not see the sex

@@ -518,6 +518,43 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         rules: Rules = self._learned[1]
         return rules
 
+    @property
+    def coef_(self) -> Array:
+        """The coefficients of linear models, (1, d) or (n_classes, d); see `get_feature_names_out`.
+
+        Of a plug-in they are those of the label's log odds; positive speaks for ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        own = self.solution_.coefficients
+        if not own:
+            raise AttributeError(
+                "coef_ is of linear models, and these are not: reasons(rows) has what moves each "
+                "decision, and sklearn.inspection.permutation_importance what matters on the whole"
+            )
+        values = np.array([*own.values()]).T
+        if values.ndim == 1:
+            sign = 1.0 if self.solution_.classes_[1] == self.solution_.classes[1] else -1.0
+            return sign * values[None]
+        return values
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """The names of the features that columns become, in the order of `coef_`.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Not used; scikit-learn's convention.
+
+        Returns
+        -------
+        array of str
+            Such as "age", or "job == nurse" for a category.
+        """
+        check_is_fitted(self)
+        encoding = self.solution_.encoding
+        assert encoding is not None  # or it were not fitted
+        return np.array(encoding.names, dtype=object)
+
     def reasons(self, X: Any, *, columns: Any = None, key: Any = None) -> Reasons:
         """What speaks for each decision: the label, every promise, and the columns that move it.
 

@@ -151,6 +151,21 @@ class Scorer(ABC):
         """
         return None
 
+    def coefficients(self, parameters: Array) -> Array | None:
+        """What each feature counts in the scores of linear models.
+
+        Parameters
+        ----------
+        parameters : array of shape (M, P)
+            Those of the models.
+
+        Returns
+        -------
+        array of shape (M, A, d) or None
+            By default None: the models are not linear.
+        """
+        return None
+
     def width(self, parameters: Array) -> int | None:
         """How many features these models take, where that is known.
 

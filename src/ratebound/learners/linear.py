@@ -115,6 +115,10 @@ class LinearScorer(Scorer):
             np.add(products.T, wide[:, -1:], out=scores[:, start : start + many])
         return scores.reshape(len(parameters), score_count(self.decisions), X.shape[0])
 
+    def coefficients(self, parameters: Array) -> Array:
+        each = self._each(parameters)[:, :-1]
+        return each.reshape(len(parameters), score_count(self.decisions), -1).astype(float)
+
     def _each(self, parameters: Array) -> Array:
         """The weights and the intercept of each score of each model, (M · A, d + 1)."""
         return np.asarray(parameters, dtype=self.dtype).reshape(

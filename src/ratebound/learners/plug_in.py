@@ -317,6 +317,14 @@ class PlugInScorer(Scorer):
         values = self.forecast.values(X).mean(axis=0)
         return self.names, scored(parameters[1:, None] * self.terms, values)
 
+    def coefficients(self, parameters: Array) -> Array | None:
+        part = self.forecast.labels  # of the label's log odds, the same for all multipliers
+        own = part.scorer.coefficients(part.parameters)
+        if own is None:
+            return None
+        slope = 1.0 if part.line is None else part.line.slope
+        return np.repeat(slope * own.mean(axis=0, keepdims=True), len(parameters), axis=0)
+
     def label_scores(self, parameters: Array, X: Any) -> Array:
         likely = self.forecast.label_probabilities(X).clip(1e-9, 1.0)
         odds = np.log(likely[1:] / likely[0]) if len(likely) == 2 else np.log(likely)

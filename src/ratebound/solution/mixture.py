@@ -218,6 +218,23 @@ class Mixture:
         referral = referral_of(self.classes)
         return self.classes_ if referral is None else class_array((*self.classes_, referral))
 
+    @property
+    def coefficients(self) -> dict[str, Any]:
+        """What each feature counts in linear models, by its name; none if they are not linear.
+
+        Of a plug-in it is what counts for the log odds of the label, on average over the folds; of a
+        mixture, the mean over its models. With D > 2 classes each name has D numbers. Features of
+        ``model="linear"`` are scaled, so that the numbers can be compared.
+        """
+        own = self.scorer.coefficients(self.parameters)
+        if own is None:
+            return {}
+        mean = np.tensordot(self.model_weights, own, axes=1)  # (A, d)
+        names = None if self.encoding is None else self.encoding.names
+        names = names or [f"x{place}" for place in range(mean.shape[1])]
+        values = mean[0].tolist() if len(mean) == 1 else mean.T.tolist()
+        return dict(zip(names, values, strict=True))
+
     def features(self, X: Any) -> Any:
         """What the models see of these rows.
 
