@@ -321,9 +321,9 @@ def typical_values(model: Mixture) -> dict[Any, float]:
     first = 0
     for column in encoding.columns:
         if isinstance(column, Number | Plain) and column.read_as == "number":
-            scaled = isinstance(column, Number)
-            typical[column.name] = float(
-                column.center + column.scale * middle[first] if scaled else middle[first]
+            own = float(middle[first])
+            typical[column.name] = (
+                column.center + column.scale * own if isinstance(column, Number) else own
             )
         first += width_of(column)
     return typical
