@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ratebound.auditing._about_model import columns, deciding, prices, training
 from ratebound.auditing._groups import ALL, Confusion, Group, cells, heads, weight_text
+from ratebound.auditing.unpromised import FEWEST
 from ratebound.auditing.wording import (
     heading,
     interval_text,
@@ -74,8 +75,9 @@ WHICH = doc.heads("what", doc.Head("which", "words"))
 
 def whole(report: Audit) -> doc.Document:
     """All of it, the most important first."""
-    return _document(report, (promised, certificate, promises, prices, groups, confusions, training,
-                              deciding, columns, known_limits, sign_off, checking))  # fmt: skip
+    return _document(report, (promised, certificate, promises, simplest, prices, groups, protected,
+                              confusions, training, deciding, columns, known_limits, sign_off,
+                              checking))  # fmt: skip
 
 
 def shown(report: Audit) -> doc.Document:
@@ -91,6 +93,7 @@ def printed(report: Audit) -> doc.Document:
     parts: list[doc.Part] = [doc.Fact(said, doc.rate(one.value, "objective/value"), ends)]
     if report.promises:
         parts += [_promises_table(report), *_reasons(report)]
+    parts += [doc.Paragraph(said, apart=place == 0) for place, said in enumerate(report.beside)]
     if report.left_out:
         parts.append(doc.Paragraph(left_out_words(report.left_out), apart=False))
     parts += [doc.Paragraph(assumed, apart=False) for assumed in report.guessed]
@@ -98,6 +101,7 @@ def printed(report: Audit) -> doc.Document:
     if report.groups:  # of pairs there are none
         parts.append(_rates_table(report, report.groups[:GROUPS]))
     parts += _more(len(report.groups) - GROUPS, "groups, in .groups")
+    parts += _unpromised(report)
     if report.confusions and (classes := len(report.confusions[0].classes)) > CLASSES:
         parts.append(
             doc.Paragraph(f"tables of {classes} classes by {classes} decisions are in .confusions")
@@ -109,6 +113,21 @@ def printed(report: Audit) -> doc.Document:
         parts += _more(len(report.confusions) - TABLES, "tables, in .confusions")
     said_last = doc.Conclusion(summary(report) + ".", _state(report)[0])
     return doc.Document("Audit", heading(report), tuple(parts), report.to_dict, said_last)
+
+
+def _unpromised(report: Audit) -> list[doc.Paragraph]:
+    """Which columns look protected and no promise names, and the group of them that differs most."""
+    own = report.protected
+    if own is None or not own.unnamed:
+        return []
+    said = f"No promise names {', '.join(own.unnamed)}"
+    of = next((each for each in own.groups if each.column in own.unnamed), None)
+    if of is not None and of.positive_rate is not None and of.others is not None:
+        said += (
+            f"; of these {of.words} ({of.rows:,} rows) differs most: it gets yes at "
+            f"{of.positive_rate:.4f}, all others at {of.others:.4f}"
+        )
+    return [doc.Paragraph(f"{said}. All groups are in .protected and on the page.")]
 
 
 def _more(count: int, what: str) -> list[doc.Paragraph]:
@@ -181,6 +200,30 @@ def promised(report: Audit) -> doc.Section:
     named = tuple(doc.Head(words, "words") for words in ("in words", "as written", "as a formula"))
     table = doc.ReportTable("The objective, and every promise", named, tuple(rows), stacked=True)
     return doc.Section("What was promised", (table, doc.Remark(NOTATION)), "promised")
+
+
+def simplest(report: Audit) -> doc.Section | None:
+    """The model beside the simplest ones, and what the promises cost."""
+    if len(report.baselines) < 2:
+        return None
+    total = report.baselines[0].promises
+    rows: list[doc.Row] = []
+    for place, each in enumerate(report.baselines):
+        at = f"baselines/{place}"
+        keeps = [doc.count(each.kept, f"{at}/kept")] if total else []
+        worst = [doc.rate(each.violation, f"{at}/violation", signed=True)] if total else []
+        says = doc.rate(each.positive_rate, f"{at}/positive_rate")
+        rows.append((each.name, doc.rate(each.objective, f"{at}/objective"), says, *keeps, *worst))
+    promises = [f"promises kept, of {total}", "worst violation"] if total else []
+    named = doc.heads("model", report.objective.words, "says yes", *promises)
+    caption = "The model beside the simplest ones, on the rows audited"
+    table = doc.ReportTable(caption, named, tuple(rows), sortable=True)
+    said = [doc.Paragraph(words) for words in report.beside]
+    remark = doc.Remark(
+        "A violation is kept where not above 0. The model without promises is the same one with every "
+        "promise left out, where the file holds it."
+    )
+    return doc.Section("Beside the simplest models", (*said, table, remark), "baselines")
 
 
 def promises(report: Audit) -> doc.Section | None:
@@ -304,6 +347,62 @@ def _rates_table(report: Audit, of: Sequence[Group]) -> doc.ReportTable:
         ]
         rows.append((doc.Quoted(_name(group)), doc.count(group.rows, f"{at}/rows"), *positives, *bars))
     return doc.ReportTable("Rates of every group", named, tuple(rows), sortable=True)
+
+
+def protected(report: Audit) -> doc.Section | None:
+    """The groups by columns that look protected, those that differ most first."""
+    own = report.protected
+    if own is None or not (own.columns or report.left_out):
+        return None
+    parts: list[doc.Part] = []
+    if own.columns:
+        parts.append(
+            doc.Paragraph(f"Columns that look protected by their names: {', '.join(own.columns)}.")
+        )
+    if own.unnamed:
+        parts.append(doc.Paragraph(f"No promise names {', '.join(own.unnamed)}."))
+    parts += [_protected_table(report)] if own.groups else []
+    if report.left_out:
+        parts.append(doc.Paragraph(left_out_words(report.left_out)))
+    if own.too_few:
+        few = f"Groups with fewer than {FEWEST} rows, whose rates would show little: "
+        parts.append(doc.Paragraph(f"{few}{', '.join(own.too_few)}."))
+    if own.not_shown:
+        parts.append(doc.Paragraph(f"Not shown: {', '.join(own.not_shown)}."))
+    parts.append(
+        doc.Remark(
+            "The groups whose rates differ most from those of all other rows come first. Each end of an "
+            "interval is a bound for that group alone; among many groups some differ by chance. A "
+            "protected column under another name is not found."
+        )
+    )
+    return doc.Section("Groups by protected columns", tuple(parts), "protected")
+
+
+def _protected_table(report: Audit) -> doc.ReportTable:
+    own = report.protected
+    assert own is not None
+    level = percent(report.confidence)
+    rates = [("positive_rate", "says yes", "low", "high", "others")]
+    rates += [("error_rate", "error", "error_low", "error_high", "others_error")] * report.labelled
+    rates = [each for each in rates if any(getattr(g, each[0]) is not None for g in own.groups)]
+    heads: list[str | doc.Head] = ["rows"]
+    for _, words, *_ in rates:
+        heads += [words, doc.Head(f"{level} bounds", "words"), "all others"]
+    rows: list[doc.Row] = []
+    for i, group in enumerate(own.groups):
+        row: list[doc.Cell] = [
+            doc.Quoted(group.words),
+            doc.count(group.rows, f"protected/groups/{i}/rows"),
+        ]
+        for rate, _, low, high, others in rates:
+            at = f"protected/groups/{i}"
+            bounds = interval_text(getattr(group, low), getattr(group, high), signed=False)
+            row += [doc.rate(getattr(group, rate), f"{at}/{rate}"), bounds]
+            row.append(doc.rate(getattr(group, others), f"{at}/{others}"))
+        rows.append((*row, group.note or "nothing is promised"))
+    named = doc.heads("group", *heads, doc.Head("promises", "words"))
+    return doc.ReportTable("Groups by protected columns", named, tuple(rows), sortable=True)
 
 
 def confusions(report: Audit) -> doc.Section | None:

@@ -23,6 +23,7 @@ from ratebound.auditing._measured import (
     verdict_of,
 )
 from ratebound.auditing._top import measured_top
+from ratebound.auditing.beside import baseline, prevalence, simplest
 from ratebound.auditing.consistent import least_room, told_by_guesses
 from ratebound.auditing.decisions import given_decisions
 from ratebound.auditing.influence import effect_of_clusters
@@ -39,6 +40,7 @@ from ratebound.auditing.tally import (
     total,
 )
 from ratebound.auditing.tallying import places_of, tallied
+from ratebound.auditing.unpromised import protected_groups
 from ratebound.base import processes
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import kept
@@ -48,7 +50,7 @@ from ratebound.problem.guessing import copied_by, with_known_groups
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Asked, Problem, as_problem
-from ratebound.problem.sharing import any_shared
+from ratebound.problem.sharing import any_shared, is_whole
 from ratebound.problem.spelling_out import counting, rows_counted, spelled_out
 from ratebound.problem.summaries import digest_of
 from ratebound.rates.demands import Demand, form_of
@@ -69,6 +71,8 @@ from ratebound.rates.kinds import KINDS, TWO, is_cost, is_count
 from ratebound.rates.named import positive_rate
 from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Label, Name, Subset
+from ratebound.solution.baselines import PLAIN, Baseline, told
+from ratebound.solution.mixture import Mixture, without_promises
 
 CONFIDENCE, POWER = 0.95, 0.8  # of a certificate that is planned for, and the chance to get it
 
@@ -189,6 +193,7 @@ def audit(
         compiled = compile_on(problem.promising(rest), tally.populations, called(FIRST))
     objective, promises = measured(compiled, tally, both)
     left, places = iter(promises), spoken_of(asked, tally)
+    beside = _beside(compiled, tally, model) if unmeasured is None else ()
 
     def reported(promise: Constraint | Parity) -> Promise:
         if isinstance(promise, Constraint) and general([promise]):
@@ -227,7 +232,34 @@ def audit(
         card=card_of(model, asked, population),
         decided=not counts.inputs,
         labelled=population.y is not None,
+        baselines=beside,
+        protected=protected_groups(
+            people[FIRST],
+            tally,
+            problem.columns,
+            [str(subset) for name, subset in places if name == FIRST],
+            asked.left_out,
+            confidence,
+        ),
+        beside=tuple(told(compiled.problem, beside[0], beside[1:], prevalence(tally)) if beside else ()),
     )
+
+
+def _beside(compiled: Compiled, tally: Tally, model: Any) -> tuple[Baseline, ...]:
+    """The model and the simplest ones beside it, on these rows; without promises too, if it holds that.
+
+    Rows that are not in memory are not read again for it.
+    """
+    first, *others = simplest(compiled, tally) or (None,)
+    if first is None:
+        return ()
+    mixture = getattr(model, "solution_", model)
+    plain = without_promises(mixture) if isinstance(mixture, Mixture) else None
+    people = {name: lines.source for name, lines in tally.lines.items()}
+    if plain is not None and all(map(is_whole, people.values())):
+        again = tallied(judged(plain), people, places_of(compiled.problem), tally.clustered)
+        others.insert(0, baseline(PLAIN, compiled, again))
+    return (first, *others)
 
 
 def lacks_labels(metric: Metric, people: dict[str, Population]) -> bool:

@@ -11,12 +11,14 @@ from ratebound.auditing._document import printed, shown, whole
 from ratebound.auditing._groups import Confusion, Group
 from ratebound.auditing._intervals import Interval
 from ratebound.auditing.provenance import Card, Provenance, SignOff
+from ratebound.auditing.unpromised import ProtectedGroups
 from ratebound.auditing.wording import limits, summary
 from ratebound.base.document import Document
 from ratebound.base.rendering import Documented, as_fragment, as_text
 from ratebound.problem.problem import LeftOut
 from ratebound.rates.beyond_sums import Sense
 from ratebound.rates.expressions import Bound, Constraint
+from ratebound.solution.baselines import Baseline
 from ratebound.solution.mixture import Mixture
 
 Verdict = Literal["holds", "may not hold", "broken", "not measured"]
@@ -120,6 +122,14 @@ class Audit(Documented):
         Whether the rows audited first have labels.
     signed : SignOff, default=None
         Who answers for the model, for which purpose and until when. By default nobody has signed.
+    baselines : tuple of Baseline, default=()
+        The model itself, and the simplest ones beside it: without promises, one decision for everyone,
+        and the existing models that promises name.
+    protected : ProtectedGroups, default=None
+        The groups by columns that look protected, whether promises name them or not, those that differ
+        most from all others first.
+    beside : tuple of str, default=()
+        What these say: the cost of the promises, and whether one decision for everyone is as good.
 
     See Also
     --------
@@ -156,6 +166,9 @@ class Audit(Documented):
     decided: bool = False
     labelled: bool = True
     signed: SignOff | None = None
+    baselines: tuple[Baseline, ...] = ()
+    protected: ProtectedGroups | None = None
+    beside: tuple[str, ...] = ()
 
     @property
     def kept(self) -> bool:

@@ -213,6 +213,6 @@ def _of_all(report: Audit) -> list[str]:
         )
     return [
         labels,
-        "Only what was promised was checked. Groups and rates that no promise names may be worse than "
-        "those shown.",
+        "Verdicts are about what was promised. Groups by columns that look protected are shown besides; "
+        "other groups and rates may be worse than those shown.",
     ]

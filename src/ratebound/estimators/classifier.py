@@ -32,6 +32,7 @@ from ratebound.estimators.choices import (
 from ratebound.estimators.every_grouping import asked_of_every_grouping, check_groupings
 from ratebound.estimators.finishing import (
     as_it_says,
+    beside_simplest,
     cheapest_certified,
     drawn_shares,
     making_of,
@@ -234,6 +235,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     >>> print(model.fit(people, repays).status_)
     feasible: every constraint is kept on the training rows, each judged by models that did not see it.
     On new rows like these all hold together with a confidence of about 9...%.
+    Without promises error_rate() is ...
     >>> model.predict(pandas.DataFrame({"income": [1.0, 5.0]}))
     array([False,  True])
     >>> model.constraints_
@@ -416,7 +418,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             own = replace(drawn, encoding=encoding, classes=classes).recorded(
                 setting=result.setting, seed=seed, data=compiled.digest, **told
             )
-            return own.recorded(drawn=drawn_shares(drawn, compiled))
+            beside = beside_simplest(own, asked, result)
+            return own.recorded(drawn=drawn_shares(drawn, compiled), **beside)
 
         solution, margins = finished(result.solution, result.margins), result.margins
         self.__dict__.pop("certificate_", None)  # of an earlier fit

@@ -33,6 +33,7 @@ from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.general import refuse_general
 from ratebound.rates.kinds import TWO, counted_over, label_classes
 from ratebound.rates.subsets import value_text
+from ratebound.solution.baselines import NO, YES
 from ratebound.solution.determinize import evaluate
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.possible import AnyClassifier
@@ -119,9 +120,15 @@ def explain(
     alone = [everything.least(*_asked(compiled, part)).violation for part in parts]
     price = None
     if bound is not None:
-        reached, why_not = _by_thresholds(compiled, plain, known)
+        reached, why_not, says = _by_thresholds(compiled, plain, known)
         own = audits[UNCONSTRAINED][0].value if UNCONSTRAINED in audits else None
-        price = TotalPrice(bound.objective, bound.free, own, known, reached, why_not)
+        constants = {
+            name: float(audited.value)
+            for name, (audited, _) in audits.items()
+            if name.startswith(ALWAYS) and audited.value is not None
+        }
+        told = reached, why_not, constants, says
+        price = TotalPrice(bound.objective, bound.free, own, known, *told)
     return Explanation(
         problem=compiled.problem,
         rows={name: len(people) for name, people in compiled.populations.items()},
@@ -199,18 +206,23 @@ def _simple(compiled: Compiled, plain: Mixture | None) -> dict[str, Judged]:
 
 def _by_thresholds(
     compiled: Compiled, plain: Mixture | None, known: Sequence[str]
-) -> tuple[float | None, str]:
-    """The objective at which thresholds on the plain model's score keep every promise, or why not."""
+) -> tuple[float | None, str, str]:
+    """The objective at which thresholds on the plain model's score keep every promise, or why not.
+
+    After that the one decision that they make for everyone, if they do.
+    """
     if plain is None:
-        return None, "there is no model to set them for"
+        return None, "there is no model to set them for", ""
     try:
         at_thresholds = thresholds_on(plain, compiled, known)
     except ValueError as error:
-        return None, str(error)
+        return None, str(error), ""
     outcome = evaluate(at_thresholds, compiled)
     if not kept(outcome.violations, compiled.scale[1:]).all():
-        return None, "none keeps every promise"
-    return outcome.objective, ""
+        return None, "none keeps every promise", ""
+    lines = tallied(judged(at_thresholds), compiled.populations, ())[FIRST]
+    same = [chance.min() >= 1 for chance in lines.chances[0.0]]
+    return outcome.objective, "", (NO, YES)[same.index(True)] if any(same) and len(same) == 2 else ""
 
 
 def _rate_rows(constraint: Constraint, compiled: Compiled) -> Iterator[RateRows]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
 from ratebound.auditing.report import Promise, plain
 from ratebound.base import document as doc
-from ratebound.base.layout import number
+from ratebound.base.layout import NOTHING, number
 from ratebound.base.rendering import Documented
 from ratebound.certifying.rows_needed import RowsNeeded
 from ratebound.problem.problem import Problem, left_out_words
@@ -58,6 +58,8 @@ class TotalPrice:
     known: tuple[str, ...]
     by_thresholds: float | None  # of thresholds by the known columns on that model's score
     why_not: str  # the reason if there are no such thresholds
+    constants: dict[str, float] = field(default_factory=dict)  # of one decision for everyone
+    says: str = ""  # the decision for everyone that these thresholds come to, if they do
 
 
 @dataclass(frozen=True)
@@ -314,6 +316,15 @@ def _price_parts(explained: Explanation, price: TotalPrice) -> list[doc.Part]:
         words = f"{UNCONSTRAINED}, with the best threshold{'s' * bool(price.known)} {each}"
         own = doc.rate(price.unconstrained, "price/unconstrained")
         rows.append((words, own, doc.rate(price.by_thresholds, "price/by_thresholds")))
+        if price.says:
+            remarks.append(
+                f"Those thresholds say {price.says}. If that is not what you want, promise more "
+                "besides, such as positive_rate() >= 0.05."
+            )
         if price.by_thresholds is None:
             remarks.append(f"Thresholds on the unconstrained model do not tell: {price.why_not}.")
+    for name, value in price.constants.items():
+        keeps = all(each.classifiers[name].kept for each in explained.promises)
+        own = doc.rate(value, f"price/constants/{name}")
+        rows.append((name, own, own if keeps else NOTHING))
     return [doc.ReportTable("The objective", heads, tuple(rows)), *_lines(remarks)]

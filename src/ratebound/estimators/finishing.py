@@ -26,7 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ratebound.base.linear_program import TOLERANCE, worst_violation
+from ratebound.auditing.beside import comparable, prevalence, simplest
+from ratebound.auditing.tallying import NOBODY, tallied
+from ratebound.base.linear_program import TOLERANCE, kept, worst_violation
 from ratebound.base.types import Array
 from ratebound.certifying.certify import certify
 from ratebound.estimators.choices import Training
@@ -40,6 +42,7 @@ from ratebound.problem.deciding import mean_score, score_count
 from ratebound.problem.population import Population
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import label_classes
+from ratebound.solution.baselines import OWN, PLAIN, Baseline, told
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.determinize import Outcome, evaluate, outcomes_as_they_fall
 from ratebound.solution.mixture import Mixture, member
@@ -277,6 +280,31 @@ def making_of(estimator: Any, search: Search, result: SearchResult, aside: Compi
     settings = () if result.rules is not None else result.trace.settings
     tried = tuple(_setting(search, each) for each in settings)
     return Making(said(estimator), rows, tried, compared, len(result.trace), result.trace.ended)
+
+
+def beside_simplest(solution: Mixture, search: Search, result: SearchResult) -> dict[str, Any]:
+    """The solution and the simplest models as training judged them, and what that says."""
+    compiled = search.compiled
+    rates = compiled.problem.rates
+    if not compiled.all_in_memory or not comparable(compiled) or compiled.general:
+        return {}
+    tally = tallied(NOBODY, compiled.populations, rates)
+    others = list(simplest(compiled, tally)[1:])
+    if result.rules is not None and result.rules.promises:
+        (cost,) = result.rules.objectives([0])
+        others.insert(0, _baseline(PLAIN, compiled, cost, result.rules.rule(0).violations))
+    on = OUT_OF_FOLD if OUT_OF_FOLD in solution.violations else "train"
+    own = _baseline(OWN, compiled, solution.record.objectives[on], solution.violations[on])
+    said = told(compiled.problem, own, others, prevalence(tally))
+    return {"baselines": (own, *others), "beside": tuple(said)}
+
+
+def _baseline(name: str, compiled: Compiled, cost: float, violations: Array) -> Baseline:
+    units, shown = compiled.scale[1:], float(compiled.problem.shown(cost))
+    fine = kept(violations, units)
+    worst = float(worst_violation(violations, units)) if len(violations) else None
+    each = sum(bool(fine[list(part)].all()) for part in compiled.parts)
+    return Baseline(name, shown, each, len(compiled.parts), worst)
 
 
 def _rules_compared(result: SearchResult) -> tuple[str, ...]:

@@ -134,6 +134,16 @@ class Scorer(ABC):
         """
         return self.scores(parameters, X)
 
+    def without_promises(self) -> Array | None:
+        """The parameters of the model that weighs no promise, if they are known.
+
+        Returns
+        -------
+        array of shape (1, P) or None
+            By default they are not.
+        """
+        return None
+
     def parts(self, parameters: Array, X: Any) -> tuple[tuple[str, ...], Array] | None:
         """What a score is a sum of, if that says more than the score does.
 

@@ -313,6 +313,9 @@ class PlugInScorer(Scorer):
         seen = [whole if fold < 0 else values[np.searchsorted(folds, fold)] for fold in of]
         return np.stack([scored(cost[None], own)[0] for cost, own in zip(costs, seen, strict=True)])
 
+    def without_promises(self) -> Array:
+        return np.array([[WHOLE, 1.0, *np.zeros(len(self.terms) - 1)]])
+
     def parts(self, parameters: Array, X: Any) -> tuple[tuple[str, ...], Array]:
         values = self.forecast.values(X).mean(axis=0)
         return self.names, scored(parameters[1:, None] * self.terms, values)

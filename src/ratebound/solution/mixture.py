@@ -142,7 +142,7 @@ class Mixture:
     @property
     def status(self) -> Status:
         """Whether it keeps the constraints on the training rows, and if not, what conflicts."""
-        status = self.record.status
+        status = replace(self.record.status, beside=" ".join(self.record.beside))
         if self.problem.left_out:
             status = replace(status, left_out=left_out_words(self.problem.left_out))
         return replace(status, guessed=" ".join(each.assumed for each in self.problem.guessed))
@@ -776,3 +776,12 @@ def member(whole: Mixture, index: int) -> Mixture:
     alone = replace(whole, members=members, decider=decider, calibration=None)
     nothing: dict[str, Any] = {"certificate": None, "prices": (), "pool": None, "course": None}
     return alone.recorded(objectives={}, violations={}, **nothing)
+
+
+def without_promises(whole: Mixture) -> Mixture | None:
+    """The same model without its promises, as far as it is known: a plug-in holds it."""
+    parameters = whole.scorer.without_promises()
+    if parameters is None or not whole.problem.subject_to:
+        return None
+    members = Members(np.ones(1), parameters, whole.scorer, {})
+    return replace(whole, members=members, decider=Draw(), calibration=None)

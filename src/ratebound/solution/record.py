@@ -19,6 +19,7 @@ from ratebound.game.trace import Trace, worst_of
 from ratebound.problem.problem import Problem, from_plain, to_plain
 from ratebound.rates.expressions import Constraint, Expression
 from ratebound.solution._checking import flag, numbers
+from ratebound.solution.baselines import Baseline
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.price import Price, all_prices
 from ratebound.solution.status import Status
@@ -123,6 +124,8 @@ class Record:
     gap: float | None = None  # by how much other offsets may be better at most, where they were searched
     drawn: tuple[float, float] | None = None  # the shares of decisions and of yeses that a draw makes
     made: Making = field(default_factory=Making)  # by which call, of how many rows
+    baselines: tuple[Baseline, ...] = ()  # itself, and the simplest models beside it, as it was judged
+    beside: tuple[str, ...] = ()  # what these say: a sentence or two each
     course: Course | None = None  # the candidates of its training, where it was not read from a file
     pool: Pool | None = None  # what it was chosen from, where it was not read from a file
 
@@ -155,6 +158,8 @@ class Record:
             "made": self.made.to_json(),
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "prices": [price.to_dict() for price in self.priced],
+            "baselines": [each.to_json() for each in self.baselines],
+            "beside": list(self.beside),
             **({} if self.drawn is None else {"drawn": list(self.drawn)}),
             **({} if self.gap is None else {"gap": self.gap if self.gap < math.inf else "unknown"}),
         }
@@ -180,6 +185,9 @@ class Record:
         drawn = data.get("drawn")
         if drawn is not None and not (len(drawn) == 2 and all(0 <= float(each) <= 1 for each in drawn)):
             raise ValueError(f"the shares of draws in its record are {drawn!r}")
+        beside = tuple(data.get("beside", ()))  # files of before there were any have none
+        if not all(type(each) is str for each in beside):
+            raise ValueError("what its record says of the simplest models is not words")
         certificate = data.get("certificate")  # files of before there were any have none
         return cls(
             problem=problem,
@@ -192,6 +200,8 @@ class Record:
             gap=math.inf if gap == "unknown" else gap,
             drawn=None if drawn is None else (float(drawn[0]), float(drawn[1])),
             made=Making.from_json(data["made"]),
+            baselines=tuple(map(Baseline.from_json, data.get("baselines", ()))),
+            beside=beside,
         )
 
 

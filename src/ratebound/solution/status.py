@@ -61,6 +61,8 @@ class Status:
         The groups of which nothing is promised, as ``min_rows=`` asked.
     guessed : str, default=""
         What promises about groups that are guessed or missing rest on.
+    beside : str, default=""
+        What the promises cost, and whether one decision for everyone is as good.
 
     Examples
     --------
@@ -81,9 +83,11 @@ class Status:
     reached: str = ""
     left_out: str = ""
     guessed: str = ""
+    beside: str = ""
 
     def __str__(self) -> str:
-        more = " ".join(each for each in (self.reached, self.left_out, self.guessed) if each)
+        parts = (self.reached, self.beside, self.left_out, self.guessed)
+        more = " ".join(each for each in parts if each)
         return f"{self.message.removesuffix('.')}. {more}" if more else self.message
 
 

@@ -1,0 +1,209 @@
+"""Groups by columns that look protected: their rates with intervals, promised or not.
+
+What a promise names is not all that a reviewer has to see. Columns are told by their names, so the list
+is a reminder: a protected column of another name is not on it, and one that is may be harmless.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ratebound.auditing._intervals import Weighed, proportion
+from ratebound.auditing.tally import Tally
+from ratebound.base.types import Array
+from ratebound.problem.population import Population
+from ratebound.problem.problem import LeftOut
+from ratebound.rates.expressions import FIRST
+from ratebound.rates.kinds import label_classes
+from ratebound.rates.subsets import Name, column_text, plain_value, value_text
+
+# Words in the name of a column; several in one entry must all be there.
+PROTECTED = (
+    "sex", "gender", "race", "racial", "ethnicity", "ethnic", "hispanic", "latino", "religion",
+    "religious", "faith", "caste", "disability", "disabled", "handicap", "nationality", "citizenship",
+    "citizen", "immigrant", "pregnancy", "pregnant", "maternity", "veteran", "orientation",
+    "transgender",
+    "marital", "married", "relationship", "national origin", "native country", "birth country",
+    "country birth", "place birth", "native language",
+)  # fmt: skip
+AGE = {"age", "ages", "aged"}
+# Words that may stand beside "age": account_age and average are not a person's.
+OF_PERSONS = {
+    "group", "groups", "band", "bands", "bucket", "bin", "range", "cat", "category", "class", "years",
+    "year", "yrs", "in", "at", "of", "the", "applicant", "person", "customer", "client", "patient",
+    "employee", "candidate", "borrower", "respondent", "application", "admission", "hire",
+}  # fmt: skip
+BANDS = (25, 40, 55, 65)  # where bands of ages begin
+MOST_VALUES = 40  # of a column whose groups are shown
+FEWEST = 30  # rows of a group whose rates are shown
+
+
+@dataclass(frozen=True)
+class ProtectedGroup:
+    """One group by a column that looks protected, and how it is decided beside all others."""
+
+    column: str
+    words: str
+    rows: int
+    positive_rate: float | None  # of two classes
+    low: float | None  # the interval of that
+    high: float | None
+    others: float | None  # the positive rate of all other rows
+    error_rate: float | None  # with labels
+    error_low: float | None
+    error_high: float | None
+    others_error: float | None
+    note: str = ""  # whether promises name it, or why they do not
+
+    @property
+    def difference(self) -> float:
+        """How far its rates are from those of all others, the farther of both."""
+        pairs = ((self.positive_rate, self.others), (self.error_rate, self.others_error))
+        return max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=0.0)
+
+
+@dataclass(frozen=True)
+class ProtectedGroups:
+    """All groups by columns that look protected, and what is not shown of them."""
+
+    columns: tuple[str, ...] = ()  # that look protected
+    unnamed: tuple[str, ...] = ()  # those of them that no promise names
+    groups: tuple[ProtectedGroup, ...] = ()  # those with the largest differences first
+    too_few: tuple[str, ...] = ()  # groups with too few rows to show rates, with their number
+    not_shown: tuple[str, ...] = ()  # columns whose groups are not shown, and why
+
+
+def looks_protected(name: Any) -> bool:
+    """Whether the name of a column says that it may be protected.
+
+    >>> names = "Sex", "ageBand", "native-country", "account_age", "usage"
+    >>> [name for name in names if looks_protected(name)]
+    ['Sex', 'ageBand', 'native-country']
+    """
+    parted = re.sub(r"([a-z])([A-Z])", r"\1 \2", str(name))
+    words = set(re.findall(r"[a-z]+", parted.casefold()))
+    if words & AGE:
+        return words - AGE <= OF_PERSONS
+    return any(set(entry.split()) <= words for entry in PROTECTED)
+
+
+def protected_groups(
+    people: Population,
+    tally: Tally,
+    promised: Iterable[Name],
+    named: Sequence[str],
+    left_out: Sequence[LeftOut],
+    confidence: float,
+) -> ProtectedGroups:
+    """The rates of groups by columns that look protected, on the rows audited first.
+
+    Promises speak of the columns `promised` and of groups whose words are `named`. If rows are not in
+    memory the columns are named alone.
+    """
+    columns = [name for name in people.column_names if looks_protected(name)]
+    spoken = set(map(str, promised))
+    unnamed = tuple(str(name) for name in columns if str(name) not in spoken)
+    lines = tally[FIRST]
+    if lines.place is None or people.stored:
+        why = tuple(f"{name} (rows are not in memory)" for name in unnamed)
+        return ProtectedGroups(tuple(map(str, columns)), unnamed, not_shown=why)
+    rows = _Rows(tally, confidence)
+    excused = {each.group: f"left out: {each.rows:,} rows, too few for min_rows=" for each in left_out}
+    shown, too_few, not_shown = [], [], []
+    for name in columns:
+        parts = groups_of(people, name)
+        if isinstance(parts, str):
+            not_shown.append(f"{name} ({parts})")
+            continue
+        for words, inside in parts.items():
+            count = int(inside.sum())
+            if count < FEWEST:
+                too_few.append(f"{words} ({count:,})")
+                continue
+            note = excused.get(words, "promised" if words in named else "")
+            shown.append(rows.group(str(name), words, inside, note))
+    shown.sort(key=lambda each: -each.difference)
+    return ProtectedGroups(
+        tuple(map(str, columns)), unnamed, tuple(shown), tuple(too_few), tuple(not_shown)
+    )
+
+
+def groups_of(people: Population, name: Name) -> dict[str, Array] | str:
+    """The groups of a column by their words, as rows (n,), ages in bands; or why there are none.
+
+    >>> list(groups_of(Population(None, columns={"age": [20, 30, None, 70]}), "age"))
+    ['age < 25', '25 <= age < 40', 'age >= 65', 'missing(age)']
+    """
+    read, written = people.values(name), column_text(name)
+    groups: dict[str, Array] = {}
+    if read.codes is not None:
+        if len(read.values) > MOST_VALUES:
+            return f"{len(read.values):,} values"
+        for code, value in enumerate(read.values.tolist()):
+            groups[f"{written} == {value_text(value)}"] = read.codes == code
+    else:
+        values = read.values
+        if values.dtype.kind not in "biuf":
+            return "dates"
+        held = np.unique(values[~read.missing])
+        aged = bool(set(re.findall(r"[a-z]+", str(name).casefold())) & AGE)
+        if aged and len(held) > len(BANDS) + 1:
+            ends = [-np.inf, *BANDS, np.inf]
+            for low, high in pairwise(ends):
+                groups[_band(written, low, high)] = (values >= low) & (values < high)
+        elif len(held) > MOST_VALUES:
+            return f"{len(held):,} values"
+        else:
+            for value in held:
+                groups[f"{written} == {value_text(plain_value(value))}"] = values == value
+    groups[f"missing({written})"] = read.missing
+    return {words: inside for words, inside in groups.items() if inside.any()}
+
+
+def _band(name: str, low: float, high: float) -> str:
+    if low == -np.inf:
+        return f"{name} < {high}"
+    return f"{name} >= {low}" if high == np.inf else f"{low} <= {name} < {high}"
+
+
+class _Rows:
+    """The rows of a tally in memory, each with what is decided of it."""
+
+    def __init__(self, tally: Tally, confidence: float) -> None:
+        lines = tally[FIRST]
+        place = lines.place
+        assert place is not None
+        chances, labels = lines.chances[0.0], lines.people.y
+        self.confidence = 2 * confidence - 1  # that neither end of an interval is wrong
+        self.weights = lines.weight[place]
+        two = len(label_classes(tally.classes)) == 2
+        self.yes = chances[1][place] if two else None
+        self.wrong = None
+        if labels is not None:
+            right = chances[labels.astype(np.intp), np.arange(len(labels))]
+            self.wrong = (1.0 - right)[place]
+
+    def group(self, column: str, words: str, inside: Array, note: str) -> ProtectedGroup:
+        """The rates of some rows (n,) beside those of all others."""
+        yes, wrong = (self._rates(each, inside) for each in (self.yes, self.wrong))
+        return ProtectedGroup(column, words, int(inside.sum()), *yes, *wrong, note)
+
+    def _rates(
+        self, hits: Array | None, inside: Array
+    ) -> tuple[float | None, float | None, float | None, float | None]:
+        """The share of hits inside, its interval, and the share outside."""
+        weight = self.weights
+        if hits is None or not weight[inside].sum() > 0:
+            return None, None, None, None
+        own = float(weight[inside] @ hits[inside] / weight[inside].sum())
+        each = Weighed(weight[inside], np.ones(int(inside.sum())))
+        low, high = proportion(hits[inside], each, self.confidence)
+        rest = weight[~inside].sum()
+        others = float(weight[~inside] @ hits[~inside] / rest) if rest > 0 else None
+        return own, low, high, others
