@@ -27,7 +27,8 @@ PUBLIC = {
     "learners": "Boosted Lattice Linear MLP Oracle PlugIn Torch check_monotone trace_of",
     "solution": """Certificate Determined Mixture Price Reasons Status at_levels average best_iterate
         determinize duality_gap last_iterate price select shrink thresholds""",
-    "auditing": "Audit audit plot_calibrators plot_convergence plot_trade_off",
+    "auditing": """Audit ImpactRatios audit impact_ratios plot_calibrators plot_convergence
+        plot_trade_off""",
     "certifying": "Alarm Monitor RowsNeeded certify rows_needed",
     "estimators": """ChangePlan Explanation Plan Policy RateConstrainedClassifier RateConstrainedRanker
         Release Training TunedThreshold explain load make_scorer plan""",

@@ -9,6 +9,7 @@ __version__ = "0.2.0"
 # them, with NumPy and SciPy, take most of a second. `__init__.pyi` says the same to type checkers.
 _NAMES = {
     "auditing.auditing": "audit",
+    "auditing.impact": "impact_ratios ImpactRatios",
     "auditing.plots": "plot_calibrators plot_convergence plot_trade_off",
     "auditing.report": "Audit",
     "certifying.certify": "certify",

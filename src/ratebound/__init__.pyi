@@ -4,6 +4,8 @@ from ratebound import datasets as datasets
 from ratebound import game as game
 from ratebound import rates as rates
 from ratebound.auditing.auditing import audit as audit
+from ratebound.auditing.impact import ImpactRatios as ImpactRatios
+from ratebound.auditing.impact import impact_ratios as impact_ratios
 from ratebound.auditing.plots import plot_calibrators as plot_calibrators
 from ratebound.auditing.plots import plot_convergence as plot_convergence
 from ratebound.auditing.plots import plot_trade_off as plot_trade_off

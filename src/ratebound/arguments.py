@@ -19,6 +19,7 @@ from ratebound.base.choices import (
     PROXIES,
     SOLUTIONS,
     SPENDING,
+    TEMPLATES,
 )
 from ratebound.base.layout import printable
 
@@ -212,11 +213,25 @@ def _add_audit(commands: Any, with_model: bool) -> None:
     _add_decision(audit)
     _add_labels(audit)
     add = audit.add_argument
-    add("--out", type=Path, metavar="FILE", help="write the report as a page")
+    add("--out", type=Path, metavar="FILE", help="write the report as a page, or .md as Markdown")
     add(
         "--clusters",
         metavar="COLUMN",
         help="which rows were drawn together, such as those of one customer (default: each row alone)",
+    )
+    add(
+        "--template",
+        choices=TEMPLATES,
+        help="a form that others ask for, in place of the report: impact ratios of New York's Local Law "
+        "144 or of lenders, the headings of Annex IV of the EU AI Act, or a model card",
+    )
+    add("--by", **COLUMNS, help="ll144, lending: columns of the categories (default: found by name)")
+    add("--score", metavar="COLUMN", help="ll144, lending: a column of scores to measure besides")
+    add(
+        "--about",
+        type=Path,
+        metavar="FILE",
+        help="annex-iv, model-card: TOML with owner, intended_use, version, sign_off, expires, ...",
     )
     _add_fail_on(audit)
 

@@ -111,7 +111,7 @@ def printed(report: Audit) -> doc.Document:
             caption = doc.Paragraph(f"{each.name}: {CONFUSED}")
             parts += [caption, _confusion_table(each, "", apart=False)]
         parts += _more(len(report.confusions) - TABLES, "tables, in .confusions")
-    said_last = doc.Conclusion(summary(report) + ".", _state(report)[0])
+    said_last = doc.Conclusion(summary(report) + ".", state_of(report)[0])
     return doc.Document("Audit", heading(report), tuple(parts), report.to_dict, said_last)
 
 
@@ -135,7 +135,7 @@ def _more(count: int, what: str) -> list[doc.Paragraph]:
 
 
 def _document(report: Audit, sections: Sequence[Callable[[Audit], doc.Section | None]]) -> doc.Document:
-    state, headline = _state(report)
+    state, headline = state_of(report)
     origin = report.provenance
     made = "" if origin is None else f" {origin.versions.get('ratebound', '')} on {origin.date}"
     own = (make(report) for make in sections)
@@ -149,7 +149,7 @@ def _document(report: Audit, sections: Sequence[Callable[[Audit], doc.Section | 
     )
 
 
-def _state(report: Audit) -> tuple[doc.State, str]:
+def state_of(report: Audit) -> tuple[doc.State, str]:
     """How the promises stand, and what is to be said first."""
     if not report.promises:
         return "nothing", "Nothing was promised"

@@ -14,7 +14,7 @@ from ratebound.auditing.tally import Lines, Tally, total
 from ratebound.base.linear_program import kept, worst_violation
 from ratebound.base.types import Array
 from ratebound.problem.compiled import Compiled
-from ratebound.rates.expressions import FIRST, Area
+from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import label_classes, referral_of
 from ratebound.rates.subsets import Decision, value_text
 from ratebound.solution.baselines import NO, OWN, YES, Baseline
@@ -36,8 +36,8 @@ def simplest(compiled: Compiled, tally: Tally) -> tuple[Baseline, ...]:
 
 def comparable(compiled: Compiled) -> bool:
     """Whether decisions at 0 tell all that a problem asks for."""
-    areas = any(isinstance(each.left, Area) for each in compiled.problem.constraints)
-    return not areas and all(rate.at in (None, 0) for rate in compiled.problem.rates)
+    rates = compiled.problem.rates
+    return not any(rate.compares_scores or rate.at not in (None, 0) for rate in rates)
 
 
 def baseline(name: str, compiled: Compiled, tally: Tally) -> Baseline:

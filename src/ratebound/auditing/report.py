@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -241,6 +242,26 @@ class Audit(Documented):
             What every format is made of.
         """
         return whole(self)
+
+    def template(self, kind: str, about: Mapping[str, Any] | None = None) -> Documented:
+        """A form that others ask for, filled in with this report; what nobody said is a named blank.
+
+        Parameters
+        ----------
+        kind : {"model-card", "annex-iv"}
+            A model card, or the headings of Annex IV of the EU AI Act.
+        about : dict of str to str, default=None
+            What no program can know, such as ``{"owner": "Credit risk", "expires": "2027-06-30"}``. By
+            default all of that is blank.
+
+        Returns
+        -------
+        Documented
+            Print it, or ``render("markdown")``. It is not a legal opinion.
+        """
+        from ratebound.auditing.templates import filled
+
+        return filled(kind, self, about)
 
     def __str__(self) -> str:
         return as_text(printed(self))

@@ -14,3 +14,4 @@ EXPERIMENTS = ("bank", "adult", "compas", "business_entity", "thresholding", "ma
 CONFIDENCE = 0.9  # the default probability with which promises are to hold on new rows
 SPENDING = ("equal", "carried")  # of the error of a change plan
 FAIL_ON = ("broken", "uncertain", "training")  # what makes train and audit exit with 1
+TEMPLATES = ("ll144", "lending", "annex-iv", "model-card")  # forms of an audit

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from ratebound.auditing.auditing import audit as audit_on
+from ratebound.auditing.impact import ImpactRatios, impact_ratios
 from ratebound.auditing.report import Audit
+from ratebound.base.writing import write_whole
 from ratebound.commands.answers import failing, one_notice, tell, working
 from ratebound.commands.decided import read_decided
 from ratebound.commands.folders import check_files
@@ -23,12 +28,55 @@ from ratebound.tables.contents import digest_of, digests_of
 def audit(use: Use) -> int:
     """Print the audit, write it where asked; the exit status says whether promises are broken."""
     check_files({"--out": use.out, "--json": use.json}, use.files)
+    if use.about is not None and use.template not in ("annex-iv", "model-card"):
+        raise ValueError("--about goes with --template annex-iv or model-card")
+    if (use.by or use.score) and use.template not in ("ll144", "lending"):
+        raise ValueError("--by and --score go with --template ll144 or lending")
+    if use.template in ("ll144", "lending"):
+        with one_notice(), working("auditing", use.quiet):
+            ratios = _ratios(use)
+        _write(ratios, None, use)
+        return 0
     with one_notice(), working("auditing", use.quiet):
         report, feasible = _decided(use) if use.decision is not None else _of_model(use)
-    if use.out is not None:
-        report.save_html(use.out, title=f"Audit on {use.name}")
-    tell(str(report), report.to_dict(), use.json)
+    if use.template is None:
+        _write(report, f"Audit on {use.name}", use)
+    else:
+        _write(report.template(use.template, _about(use.about)), None, use)
     return int(failing(report, feasible, use.fail_on))
+
+
+def _write(read: Any, title: str | None, use: Use) -> None:
+    """Print it, and write it where asked, as a page or as Markdown."""
+    if use.out is not None and use.out.suffix.lower() in (".md", ".markdown"):
+        write_whole(use.out, read.render("markdown", title=title).encode())
+    elif use.out is not None:
+        read.save_html(use.out, title=title)
+    tell(str(read), read.to_dict(), use.json)
+
+
+def _ratios(use: Use) -> ImpactRatios:
+    """The impact ratios of a saved model, or of decisions that someone made."""
+    how: dict[str, Any] = {"by": use.by, "score": use.score, "form": use.template}
+    if use.decision is not None:
+        given = read_decided(replace(use, label=None))  # which the ratios do not need
+        return impact_ratios(decisions=given.decisions, rows=given.people, **how)
+    mixture = load_model(use)
+    return impact_ratios(mixture, populations_for(mixture, use)[0], **how)
+
+
+def _about(path: Path | None) -> dict[str, Any]:
+    """What people say of a model, in a TOML file; one for several uses may have a table [about]."""
+    if path is None:
+        return {}
+    try:
+        given = tomllib.loads(path.read_text("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not TOML: {error}") from None
+    about = given.get("about", given)
+    if not isinstance(about, dict):
+        raise ValueError(f"{path}: about is a table, [about], of texts")
+    return about
 
 
 def _of_model(use: Use) -> tuple[Audit, bool]:

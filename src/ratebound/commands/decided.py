@@ -50,7 +50,7 @@ def problem_of(use: Use) -> Problem:
         if getattr(use, name):
             flag = f"--{name.replace('_', '-')}"
             raise ValueError(f"{flag} is about a saved model, and --decision is without one")
-    if not use.require and use.template is None:
+    if not use.require and use.template not in ("ll144", "lending"):
         raise ValueError(
             'which promises? Say --require \'positive_rate(sex == "Female") >= 0.8 * '
             'positive_rate(sex == "Male")\', or another, once or several times'

@@ -227,6 +227,9 @@ class Use:
     decision: str | None = None  # the column of these, or the condition that they meet
     require: tuple[str, ...] = ()  # what is promised of them
     template: str | None = None  # the form of a report that others ask for
+    by: tuple[str, ...] = ()  # columns of categories, for impact ratios
+    score: str | None = None  # the column of scores, for these
+    about: Path | None = None  # a TOML file with what people say of the model
     label: str | None = None
     positive: Any = None  # the label that means yes; if not given, the last in sorted order
     drop_unlabelled: bool = False  # leave out rows without a label
