@@ -106,7 +106,7 @@ def filled(kind: str, report: Audit, about: Mapping[str, Any] | None = None) -> 
         raise ValueError(
             f"template takes 'annex-iv' or 'model-card', got {kind!r}; for ratios, rb.impact_ratios"
         )
-    said = {}
+    said: dict[str, str] = {}
     for key, value in (about or {}).items():
         name = str(key).replace("-", "_")
         if name not in ABOUT:
@@ -118,6 +118,9 @@ def filled(kind: str, report: Audit, about: Mapping[str, Any] | None = None) -> 
         if not isinstance(value, str) or not value.strip():
             raise ValueError(f"about: {key!r} takes a text, got {value!r}")
         said[name] = value
+    if (signed := report.signed) is not None:
+        known = {"owner": signed.owner, "intended_use": signed.purpose, "expires": signed.expires}
+        said = {**known, "sign_off": f"{signed.owner}, {signed.date}", **said}
     if until := said.get("expires"):
         try:
             datetime.date.fromisoformat(until)
