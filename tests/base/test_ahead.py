@@ -1,4 +1,4 @@
-"""Items that are made ahead come in order, one at a time, with whatever went wrong."""
+"""Items that are made ahead come in order, one at a time; errors reach the consumer."""
 
 import threading
 
@@ -40,14 +40,14 @@ def test_an_error_comes_where_its_item_would():
         yield "a"
         raise OSError("the disk is gone")
 
-    found = ahead(items())
-    assert next(found) == "a"
+    items_ahead = ahead(items())
+    assert next(items_ahead) == "a"
     with pytest.raises(OSError, match="the disk is gone"):
-        next(found)
+        next(items_ahead)
 
 
 def test_who_leaves_early_leaves_no_thread_behind():
-    found = ahead(iter(range(1000)))
-    next(found)
-    found.close()
+    items_ahead = ahead(iter(range(1000)))
+    next(items_ahead)
+    items_ahead.close()
     assert not [each for each in threading.enumerate() if each.name.startswith("ratebound-reading")]

@@ -1,4 +1,4 @@
-"""Every list of names agrees with what its room can do, with the command line and with the docs."""
+"""Every list of names agrees with the package that owns it, the command line and the docs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What every format makes of a document; and the documents that we make agree with their data."""
+"""How each format renders a document; and our own documents agree with their data."""
 
 import json
 import re
@@ -190,7 +190,7 @@ def people(seed=0, n=300):
 
 @pytest.fixture(scope="module")
 def made():
-    """Each of the things that are read, by its name."""
+    """Each kind of report, by its name."""
     rows, new = people(), people(1)
     promises = [rb.recall(sex=EVIL) >= 0.7 * rb.recall(), rb.positive_rate() <= 0.5]
     problem = rb.Problem(rb.error_rate(), promises)
@@ -215,7 +215,7 @@ MADE = ["audit", "certificate", "monitor", "explanation", "plan", "inspection", 
 
 
 def numbers(part):
-    """Every number of a document that says where the data has it."""
+    """Every number of a document that names its place in the data."""
     if isinstance(part, Datum):
         if part.at and part.value is not None:
             yield part

@@ -1,4 +1,4 @@
-"""What is printed is seen as it was written: no character moves the cursor or the order of others."""
+"""Printed text appears as written: no character moves the cursor or reorders others."""
 
 import unicodedata
 
@@ -24,13 +24,13 @@ HOSTILE = [
 
 @given(st.text(st.sampled_from([*"ab ü漢\n", *"".join(HOSTILE)])))
 def test_no_character_is_left_that_a_terminal_obeys(text):
-    found = printable(text)
-    left = {unicodedata.category(each) for each in found.replace("\n", "")}
+    shown = printable(text)
+    left = {unicodedata.category(each) for each in shown.replace("\n", "")}
     assert not left & {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    assert found.count("\n") == text.count("\n")
-    found.encode()  # a half of a letter could not be written
+    assert shown.count("\n") == text.count("\n")
+    shown.encode()  # a half of a letter could not be written
     if text.replace("\n", "").isprintable():
-        assert found == text
+        assert shown == text
 
 
 def test_what_only_shapes_letters_stays():

@@ -34,7 +34,7 @@ def solve_exactly(rows, right):
 
 
 def mixtures(G, level):
-    """Every vertex of {p in the simplex: Gᵀp <= level}, and where level is None of {Gᵀp <= t, t}."""
+    """Every vertex of {p in the simplex: Gᵀp <= level}, or of {Gᵀp <= t, t} if level is None."""
     count, m = len(G), len(G[0])
     free = level is None
     for size in range(1, min(count, m + 1) + 1):
@@ -57,7 +57,7 @@ def worst(G, members, p):
 def brute_force(f, G, beyond=None):
     """The least violation of any mixture, and the least objective at it: exact, then rounded.
 
-    With `beyond`, also the least objective where violations may be larger by that much.
+    With `beyond`, also the least objective if violations may be larger by that much.
     """
     f = [Fraction(float(x)) for x in f]
     G = [[Fraction(float(x)) for x in row] for row in G]
@@ -78,9 +78,9 @@ def brute_force(f, G, beyond=None):
 
 
 def assert_solves(f, G):
-    """Weights of a mixture, of at most m+1 members, as feasible and as good as the best there is.
+    """The weights are a mixture of at most m+1 members, as feasible and as good as the best.
 
-    Violations may be beyond the least by the tolerance, and the objective better by what that brings.
+    Violations may exceed the least by the tolerance; the objective may gain from that.
     """
     f, G = np.asarray(f, float), np.asarray(G, float).reshape(len(f), -1)
     rounding = 1e-12 * np.abs(G).max(axis=0)
@@ -144,8 +144,8 @@ def test_constraints_may_be_of_different_scales(kind, scales):
     for seed in range(4):
         f, G = arrays_of(np.random.default_rng(seed), 5, 2, kind)
         least = assert_solves(f, G * np.array(scales))
-        found = least_violation(G * np.array(scales)).violation
-        assert found == pytest.approx(least, rel=1e-6, abs=1e-9)
+        least_found = least_violation(G * np.array(scales)).violation
+        assert least_found == pytest.approx(least, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_four_thousand_candidates_and_a_hundred_constraints(feasible):
 
 
 def test_equal_candidates_share_nothing():
-    """Of a thousand equal candidates one is enough."""
+    """One of a thousand equal candidates is enough."""
     weights = shrink_weights(np.ones(1000), np.tile([[0.1, -0.2]], (1000, 1)))
     assert (weights > 0).sum() == 1
 
@@ -311,7 +311,7 @@ def test_rounding_costs_nothing(f, G, expected):
     st.sampled_from([1e-17, 1e-16, 1e-14, 1e-12]),
 )
 def test_noise_far_below_the_tolerance_costs_nothing(table, seed, size):
-    """What is best without the noise is still reached with it, and still called kept."""
+    """The best mixture without the noise is still reached with it, and still counts as kept."""
     f = np.array(table[0][:5], float)
     G = np.array(table[1][:5], float).reshape(len(f), -1)[:, :3] / 100
     least, best = brute_force(f, G)
@@ -361,9 +361,9 @@ def test_units_are_what_violations_are_compared_in():
     """Ten rows of a thousand are less than a share of .02."""
     f, G, scale = [1.0, 0.0], np.array([[0.0, 10.0], [0.02, 0.0]]), np.array([1.0, 1000.0])
     np.testing.assert_allclose(shrink_weights(f, G), [1 / 501, 500 / 501], atol=1e-9)
-    found = shrink_weights(f, G, scale=scale)
-    np.testing.assert_allclose(found, [2 / 3, 1 / 3], atol=1e-9)
-    np.testing.assert_array_equal(found, shrink_weights(f, G / scale))
+    weights = shrink_weights(f, G, scale=scale)
+    np.testing.assert_allclose(weights, [2 / 3, 1 / 3], atol=1e-9)
+    np.testing.assert_array_equal(weights, shrink_weights(f, G / scale))
     assert least_violation(G, scale).violation == pytest.approx(1 / 150)
 
 

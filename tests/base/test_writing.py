@@ -1,4 +1,4 @@
-"""Files are replaced whole; links stay links, and what is no file is written to."""
+"""Files are replaced whole; links stay links, and a target that is not a file is written to directly."""
 
 import os
 import stat
@@ -23,13 +23,13 @@ def test_links_and_permissions_stay(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
 def test_a_pipe_is_written_to(tmp_path):
-    pipe, found = tmp_path / "pipe", []
+    pipe, received = tmp_path / "pipe", []
     os.mkfifo(pipe)
-    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
     reader.start()
     write_whole(pipe, b"words")
     reader.join()
-    assert found == [b"words"]
+    assert received == [b"words"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 

@@ -1,4 +1,4 @@
-"""Left-stochastic matrices that are hard on whoever looks for their stationary distribution."""
+"""Left-stochastic matrices whose stationary distributions are hard to compute."""
 
 import math
 
@@ -19,7 +19,7 @@ def peaked(size, seed, how):
     elif how == "cycle":  # every column hands nearly all of its weight on
         logs -= 3
         logs[(np.arange(size) + 1) % size, np.arange(size)] = 0
-    elif how == "floor":  # every entry but one a column is as low as it goes
+    elif how == "floor":  # every entry but one per column is as low as possible
         logs[:] = LOWEST_LOG
         logs[rng.integers(size, size=size), np.arange(size)] = 0
     elif how == "blocks":  # two halves that hardly exchange anything

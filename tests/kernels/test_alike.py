@@ -1,6 +1,6 @@
 """Every kernel's compiled loops against its plain version, in one table.
 
-Triton's kernels are compared with the plain versions in `test_triton`, which needs processes of its own.
+Triton's kernels are compared with the plain versions in `test_triton`, which needs separate processes.
 """
 
 from importlib import import_module
@@ -15,7 +15,7 @@ from ..extras import torch
 from .swap_matrices import peaked
 
 if not dispatch.numba_works():
-    pytest.skip("numba is missing, or is to be left alone", allow_module_level=True)
+    pytest.skip("numba is missing or switched off", allow_module_level=True)
 
 
 def bits(random, loops, dtype):
@@ -29,16 +29,16 @@ def swap_steps(random, loops, dtype):
     matrix, shown = peaked(200, 3, "even"), random.normal(size=200)
     near = swap.eliminated(matrix)
     gradient = shown[:, None] * near
-    found = []
+    results = []
     for adam in (False, True):
         if loops:
             factors = swap.adam_factors(1) if adam else None
-            found += swap.stepped(matrix, near, shown, 0.1, None, factors)[:2]
+            results += swap.stepped(matrix, near, shown, 0.1, None, factors)[:2]
         else:
             direction = swap.adam_direction(gradient, None, 1)[0] if adam else gradient
             moved = swap.raised(matrix, 0.1 * direction)
-            found += moved, swap.stationary_distribution(moved, near)
-    return found
+            results += moved, swap.stationary_distribution(moved, near)
+    return results
 
 
 def lines(random, loops, dtype):
@@ -80,7 +80,7 @@ def lattices(random, loops, dtype):
 
 KERNELS = {each.__name__: each for each in (bits, swap_steps, lines, cubes, lattices)}
 IN_PYTORCH = {"lines", "cubes", "lattices"}
-# Loops that others have inside are compiled with these, and are not called by themselves.
+# Loops that others inline are compiled with them and are not called on their own.
 OUTER = {
     "bits": {"_spread", "_total", "_count", "_turn"},
     "swap": {"raise_matrix", "extend_compiled"},
@@ -115,7 +115,7 @@ def test_the_table_has_every_loop(monkeypatch):
         kernel(np.random.default_rng(0), True, "float64")
     assert called == {(f"ratebound.kernels.{m}", name) for m, names in OUTER.items() for name in names}
     for module in OUTER:
-        found = vars(import_module(f"ratebound.kernels.{module}"))
-        loops = {name: each for name, each in found.items() if isinstance(each, dispatch.Loop)}
+        names = vars(import_module(f"ratebound.kernels.{module}"))
+        loops = {name: each for name, each in names.items() if isinstance(each, dispatch.Loop)}
         inner = {word for each in loops.values() for word in each.function.__code__.co_names}
         assert set(loops) - inner <= OUTER[module]

@@ -1,4 +1,4 @@
-"""Products with bits, against products with the numbers that they stand for."""
+"""Products with bits, against products with the unpacked numbers."""
 
 import numpy as np
 import pytest
@@ -57,8 +57,8 @@ def test_sums_of_whole_numbers_are_exact(way):
         pytest.skip("numba is not installed")
     inside, packed = some(0, 500, 70, 0.5)
     counts = np.random.default_rng(1).integers(0, 1000, (2, 500))
-    found = Bits(70, packed, way == "loops").total(counts.astype(np.float32))
-    assert (found == counts @ inside).all()
+    totals = Bits(70, packed, way == "loops").total(counts.astype(np.float32))
+    assert (totals == counts @ inside).all()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -68,5 +68,5 @@ def test_some_of_the_rows_are_those_rows(way):
     inside, packed = some(0, 50, 40, 0.3)
     rows = np.array([3, 3, 49, 0])
     values = np.random.default_rng(1).normal(size=(1, 4))
-    found = Bits(40, packed, way == "loops").of(rows).total(values)
-    np.testing.assert_allclose(found, values @ inside[rows])
+    totals = Bits(40, packed, way == "loops").of(rows).total(values)
+    np.testing.assert_allclose(totals, values @ inside[rows])

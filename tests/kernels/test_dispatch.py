@@ -1,4 +1,4 @@
-"""Loops that numba compiles: once, where it is installed; where it is not, nobody asks for it."""
+"""Loops that numba compiles: once, if it is installed; otherwise it is never imported."""
 
 import subprocess
 import sys
@@ -11,10 +11,10 @@ from ratebound.kernels import dispatch
 
 @dispatch.loop(fastmath=True)
 def _sum_of_squares(values):
-    found = 0.0
+    total = 0.0
     for value in values:
-        found += value * value
-    return found
+        total += value * value
+    return total
 
 
 @dispatch.loop()
@@ -34,23 +34,23 @@ def test_numba_is_imported_with_the_first_call_only_and_can_be_left_alone():
         "import sys; from ratebound.kernels import dispatch as d; "
         "print(d.numba_works(), 'numba' in sys.modules)"
     )
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", words],
         env={"RATEBOUND_PLAIN": "1", "PYTHONPATH": ":".join(sys.path)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert found.stdout.split() == ["False", "False"]
+    assert process.stdout.split() == ["False", "False"]
 
 
 def ran(code, path, **environment):
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code],
         env={**environment, "PYTHONPATH": ":".join([*path, *sys.path])},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return found.stdout.split()
+    return process.stdout.split()
 
 
 def test_a_numba_that_cannot_be_imported_is_done_without(tmp_path):

@@ -15,7 +15,7 @@ from ratebound.kernels.interpolation import coefficients, transform  # noqa: E40
 from ratebound.learners.lattice_network import Categorical, Lattices, Numeric  # noqa: E402
 
 if not dispatch.numba_works():
-    pytest.skip("numba is missing, or is to be left alone", allow_module_level=True)
+    pytest.skip("numba is missing or switched off", allow_module_level=True)
 
 CLOSE = {torch.float32: 5e-6, torch.float64: 1e-14}
 
@@ -69,8 +69,8 @@ def plainly(monkeypatch, *given):
         return everything(*given)
 
 
-def assert_alike(found, expected, within):
-    for one, other in zip(found, expected, strict=True):
+def assert_alike(computed, expected, within):
+    for one, other in zip(computed, expected, strict=True):
         most = within * max(1.0, float(other.abs().max()))
         torch.testing.assert_close(one.double(), other, rtol=0, atol=most)
 
@@ -86,11 +86,11 @@ def test_loops_say_what_the_plain_version_says(monkeypatch, rank, settings, rows
     expected = plainly(monkeypatch, module, state, X, gradient)
     narrow = {name: values.to(dtype) for name, values in state.items()}
     assert dispatch.by_numba(X.to(dtype), *narrow.values())
-    found = everything(module.to(dtype), narrow, X.to(dtype), gradient.to(dtype))
-    assert found[0].dtype == dtype
-    assert_alike(found, expected, CLOSE[dtype])
-    with torch.no_grad():  # nor does it matter whether slopes are taken
-        assert torch.equal(module.stacked(narrow, X.to(dtype)), found[0])
+    computed = everything(module.to(dtype), narrow, X.to(dtype), gradient.to(dtype))
+    assert computed[0].dtype == dtype
+    assert_alike(computed, expected, CLOSE[dtype])
+    with torch.no_grad():  # whether slopes are taken does not matter either
+        assert torch.equal(module.stacked(narrow, X.to(dtype)), computed[0])
 
 
 @pytest.mark.parametrize("rank", [2, 5, 7])
@@ -120,17 +120,17 @@ def test_threads_change_nothing_but_roundings(monkeypatch):
 def test_a_forked_process_has_threads_of_its_own(monkeypatch):
     monkeypatch.setattr(dispatch, "WORTH", 1)
     torch.set_num_threads(2)
-    found = []
+    parts = []
 
     def run(first, last):
-        found.append((first, last))
+        parts.append((first, last))
 
     dispatch.in_parts(run, 10, 1)
     child = multiprocessing.get_context("fork").Process(target=dispatch.in_parts, args=(run, 10, 1))
     child.start()
     child.join(60)
     assert child.exitcode == 0
-    assert sorted(found) == [(0, 5), (5, 10)]
+    assert sorted(parts) == [(0, 5), (5, 10)]
 
 
 def test_coefficients_are_those_of_the_plain_version_to_the_last_bit():
@@ -168,6 +168,6 @@ def test_a_second_derivative_is_refused():
 def test_what_is_not_a_number_shows():
     module, state, rows = drawn(6, 1, 40)
     state["vertices"][0, 5, 2] = torch.nan
-    found = everything(module, state, rows, torch.ones(1, 40).double())
-    assert bool(found[0].isnan().all())
-    assert bool(found[1].isnan().any())
+    computed = everything(module, state, rows, torch.ones(1, 40).double())
+    assert bool(computed[0].isnan().all())
+    assert bool(computed[1].isnan().any())

@@ -1,4 +1,4 @@
-"""Projections against SciPy's isotonic regression and an exact quadratic programme; order to the bit."""
+"""Projections against SciPy's isotonic regression and an exact quadratic programme; exact order."""
 
 import itertools
 
@@ -24,13 +24,13 @@ def _way(request, monkeypatch):
     if request.param == "plain":
         monkeypatch.setattr(dispatch, "by_numba", lambda *_: False)
     elif not dispatch.numba_works():
-        pytest.skip("numba is missing, or is to be left alone")
+        pytest.skip("numba is missing or switched off")
 
 
 def nearest(values, pairs):
     """The exact projection of values (n,) on the cone of values in order, by its dual.
 
-    It is values - Gᵀλ, G the differences that must be <= 0, for the λ >= 0 with the least norm of it:
+    It is values - Gᵀλ, where G holds the differences that must be <= 0 and λ >= 0 minimises its norm:
     non-negative least squares.
     """
     differences = np.zeros((len(pairs), len(values)))
@@ -51,9 +51,9 @@ def cube_pairs(rank, monotone):
 @pytest.mark.parametrize("seed", range(3))
 def test_line_is_isotonic_regression(size, seed):
     values = np.random.default_rng(seed).normal(size=(4, 5, size))
-    found = project_line(torch.tensor(values)).numpy()
+    projected = project_line(torch.tensor(values)).numpy()
     expected = [isotonic_regression(line).x for line in values.reshape(-1, size)]
-    np.testing.assert_allclose(found.reshape(-1, size), expected, atol=1e-12)
+    np.testing.assert_allclose(projected.reshape(-1, size), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-3, 1.0, 1e6])
@@ -92,11 +92,11 @@ ORDERS = {
 def test_partial_orders_against_the_exact_projection(name):
     pairs = ORDERS[name]
     values = np.random.default_rng(5).normal(size=(20, 6))
-    found = project_order(torch.tensor(values), pairs).numpy()
+    projected = project_order(torch.tensor(values), pairs).numpy()
     for low, high in pairs:
-        assert (found[:, low] <= found[:, high]).all()
+        assert (projected[:, low] <= projected[:, high]).all()
     exact = np.array([nearest(row, pairs) for row in values])
-    np.testing.assert_allclose(found, exact, atol=0.02)
+    np.testing.assert_allclose(projected, exact, atol=0.02)
     many = project_order(torch.tensor(values), pairs, sweeps=400).numpy()
     np.testing.assert_allclose(many, exact, atol=1e-9)
 
@@ -119,7 +119,7 @@ def test_lattices_against_the_exact_projection(monotone):
     ("rank", "noise", "tolerance"), [(6, 1.0, 0.005), (8, 1.0, 0.01), (8, 0.03, 0.002)]
 )
 def test_the_default_sweeps_come_close(rank, noise, tolerance):
-    """Distance moved, over the least there is; with small noise, as after a step of training."""
+    """The distance moved, over the least possible; with small noise, as after a training step."""
     generator = torch.Generator().manual_seed(rank)
     mask = torch.ones(rank, 30, dtype=torch.bool)
     start = torch.randn(2**rank, 30, generator=generator, dtype=torch.double)
@@ -134,12 +134,12 @@ def test_lattices_are_in_order_to_the_last_bit(sweeps):
     generator = torch.Generator().manual_seed(3)
     values = torch.randn(4, 64, 50, generator=generator)  # settings, vertices, lattices
     mask = torch.rand(6, 50, generator=generator) < 0.6
-    found = project_lattices(values, mask, sweeps)
+    projected = project_lattices(values, mask, sweeps)
     assert float(least_rise(values, mask)) < 0
-    assert float(least_rise(found, mask)) == 0
+    assert float(least_rise(projected, mask)) == 0
     for lattice in range(50):
         for low, high in cube_pairs(6, mask[:, lattice].tolist()):
-            assert bool((found[:, low, lattice] <= found[:, high, lattice]).all())
+            assert bool((projected[:, low, lattice] <= projected[:, high, lattice]).all())
 
 
 def test_values_in_order_stay_as_they_are():
@@ -155,8 +155,8 @@ def test_compiled_loops_are_the_plain_version_to_the_last_bit(monkeypatch, dtype
     generator = torch.Generator().manual_seed(lattices)
     values = torch.randn(3, lattices, 2**5, generator=generator, dtype=dtype).transpose(1, 2)
     mask = torch.rand(5, lattices, generator=generator) < 0.6
-    found = project_lattices(values, mask)
+    projected = project_lattices(values, mask)
     line = project_line(values[0])
     monkeypatch.setattr(dispatch, "by_numba", lambda *_: False)
-    assert torch.equal(found, project_lattices(values.contiguous(), mask))
+    assert torch.equal(projected, project_lattices(values.contiguous(), mask))
     torch.testing.assert_close(line, project_line(values[0]))

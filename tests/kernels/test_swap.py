@@ -1,7 +1,7 @@
-"""The swap matrix of many constraints: iterations and compiled loops against what they stand in for.
+"""The swap matrix of many constraints: iterations and compiled loops against the methods they replace.
 
 Distributions are compared with the elimination of Grassmann, Taksar and Heyman, which subtracts nothing
-and so is exact in every entry but for rounding; steps with Algorithm 3 as the paper writes it.
+and so is exact in every entry up to rounding; steps with Algorithm 3 as the paper writes it.
 """
 
 import math
@@ -29,10 +29,10 @@ def subtraction_free(matrix):
     for n in range(size - 1, 0, -1):
         out[n] = flow[n, :n].sum()
         flow[:n, :n] += np.outer(flow[:n, n] / out[n], flow[n, :n])
-    found = np.ones_like(out)
+    stationary = np.ones_like(out)
     for n in range(1, size):
-        found[n] = found[:n] @ flow[:n, n] / out[n]
-    return (found / found.sum()).astype(float)
+        stationary[n] = stationary[:n] @ flow[:n, n] / out[n]
+    return (stationary / stationary.sum()).astype(float)
 
 
 def without_diagonal(matrix):
@@ -68,31 +68,31 @@ def test_iterations_are_exact_in_every_entry(how_fast, how, start):
     matrix = peaked(SIZE, 0, how)
     exact = subtraction_free(matrix)
     first = np.full(SIZE, 1 / SIZE) if start == "uniform" else near(exact)
-    found = iterated(*without_diagonal(matrix), first, **extend_of(how_fast))
-    np.testing.assert_allclose(found, exact, rtol=1e-13)
-    # Elimination, which takes over where iterations fail, is no closer.
-    assert abs(found - exact).max() <= 1e-16 + abs(eliminated(matrix) - exact).max()
+    iterate = iterated(*without_diagonal(matrix), first, **extend_of(how_fast))
+    np.testing.assert_allclose(iterate, exact, rtol=1e-13)
+    # Elimination, which takes over where iterations fail, is not closer.
+    assert abs(iterate - exact).max() <= 1e-16 + abs(eliminated(matrix) - exact).max()
 
 
 @pytest.mark.parametrize("how", ["cycle", "floor", "blocks"])
 def test_on_hard_matrices_iterations_are_as_exact_as_elimination_or_give_up(how_fast, how):
-    """Such matrices say little about their distribution: entries of 1e-9 decide about it."""
+    """Such matrices hardly determine their distribution: entries of 1e-9 decide it."""
     for seed in range(3):
         matrix = peaked(SIZE, seed, how)
         exact = subtraction_free(matrix)
         for first in (np.full(SIZE, 1 / SIZE), near(exact)):
-            found = iterated(*without_diagonal(matrix), first, **extend_of(how_fast))
-            if found is not None:
-                np.testing.assert_allclose(found, exact, atol=1e-7)
-                np.testing.assert_allclose(matrix @ found, found, atol=1e-14)
+            iterate = iterated(*without_diagonal(matrix), first, **extend_of(how_fast))
+            if iterate is not None:
+                np.testing.assert_allclose(iterate, exact, atol=1e-7)
+                np.testing.assert_allclose(matrix @ iterate, iterate, atol=1e-14)
 
 
 @pytest.mark.parametrize("how", ["spread", "identity", "even", "cycle", "floor"])
 def test_powers_are_exact_in_every_entry(how):
     torch = pytest.importorskip("torch")
     matrices = np.stack([peaked(SIZE, seed, how).clip(min=LOWEST) for seed in range(2)])
-    for found in (squared(matrices), squared(torch.from_numpy(matrices)).numpy()):
-        for matrix, own in zip(matrices, found, strict=True):
+    for computed in (squared(matrices), squared(torch.from_numpy(matrices)).numpy()):
+        for matrix, own in zip(matrices, computed, strict=True):
             np.testing.assert_allclose(own, subtraction_free(matrix), rtol=1e-11)
 
 
@@ -110,16 +110,16 @@ def test_large_steps_leave_a_distribution(how_fast, rate):
 def test_where_iterations_give_up_elimination_takes_over():
     matrix, uniform = peaked(SIZE, 0, "floor"), np.full(SIZE, 1 / SIZE)
     assert iterated(*without_diagonal(matrix), uniform) is None
-    found = stationary_distribution(matrix, uniform)
-    np.testing.assert_array_equal(found, eliminated(matrix))
+    computed = stationary_distribution(matrix, uniform)
+    np.testing.assert_array_equal(computed, eliminated(matrix))
 
 
 def test_matrices_side_by_side_each_have_their_distribution():
     stack = np.stack([peaked(LARGE, seed, "spread") for seed in range(6)]).reshape(2, 3, LARGE, LARGE)
     before = stack.copy()
-    found = stationary_distribution(stack, np.full((2, 3, LARGE), 1 / LARGE))
+    computed = stationary_distribution(stack, np.full((2, 3, LARGE), 1 / LARGE))
     np.testing.assert_array_equal(stack, before)
-    np.testing.assert_allclose(found, eliminated(stack), rtol=1e-11)
+    np.testing.assert_allclose(computed, eliminated(stack), rtol=1e-11)
 
 
 # --- steps ---------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_steps_are_those_of_the_paper(how_fast, optimizer, rate):
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("rate", [1e-3, 0.3, 30.0])
 def test_a_compiled_step_is_the_plain_one(optimizer, rate):
-    """Up to exponents that make the matrix as peaked as it gets."""
+    """Up to exponents that make the matrix as peaked as possible."""
     pytest.importorskip("numba")
     random, m = np.random.default_rng(0), SIZE
     player = rb.SwapRegret(rate, optimizer)
@@ -170,7 +170,7 @@ def test_a_compiled_step_is_the_plain_one(optimizer, rate):
         violations = random.normal(size=m)
         held = compiled
         plain, compiled = Ascending.step(player, held, violations), player.step(held, violations)
-        # A state of the loops is a view of a block; that of NumPy is not.
+        # The loops' state is a view of a block; NumPy's state is not.
         assert compiled.state.base is not None
         assert plain.state.base is None
         np.testing.assert_allclose(compiled.state, plain.state, rtol=1e-12)
@@ -190,7 +190,7 @@ def test_exponents_out_of_reach_are_left_to_numpy(how_fast):
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_a_large_step_is_a_function_of_its_arguments(how_fast, optimizer):
-    """The same bits each time, also of arrays nobody may write to; and nothing it was given changes."""
+    """The same bits each time, for read-only arrays too; and no argument changes."""
     player = rb.SwapRegret(0.1, optimizer)
     shown = np.random.default_rng(0).normal(size=(2, 3, SIZE))
     held = player.step(player.start(SIZE, settings=3), shown[0])

@@ -37,7 +37,7 @@ def test_in_the_interpreter():
 
 @pytest.fixture(autouse=True)
 def _known():
-    """Skip where the interpreter fails at any loop: that of older Tritons does with a newer NumPy."""
+    """Skip if the interpreter fails at any loop: older Tritons' does with a newer NumPy."""
     if INTERPRETED:
         from ratebound.kernels import shapes_triton
 
@@ -50,17 +50,17 @@ def _known():
 
 
 def both_ways(monkeypatch, compute):
-    """What kernels find, and what the plain versions do."""
+    """The results of the kernels and of the plain versions."""
     monkeypatch.setattr(dispatch, "by_numba", lambda *_: False)
-    found = []
+    results = []
     for fits in (True, False):
         monkeypatch.setattr(dispatch, "by_triton", lambda *_, fits=fits: fits)
-        found.append(compute())
-    return found
+        results.append(compute())
+    return results
 
 
-def assert_close(found, plain):
-    for ours, theirs in zip(found, plain, strict=True):
+def assert_close(computed, plain):
+    for ours, theirs in zip(computed, plain, strict=True):
         tolerance = 1e-5 if ours.dtype == torch.float32 else 1e-12
         torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance)
 
@@ -70,7 +70,7 @@ MIXED = [*NUMBERS[:2], Categorical(3), Categorical(20), Numeric(tuple(i / 20 for
 
 
 def assert_the_same(monkeypatch, features, subsets, settings, dtype, rows=150):
-    """Scores, with and without gradients to come, and the gradients, where values are missing too."""
+    """Scores, with and without gradients to come, and the gradients, with missing values too."""
     torch.manual_seed(0)
     module = Lattices(features, subsets).to(DEVICE, dtype)
     table = torch.rand(rows, len(features), dtype=dtype) * 1.4 - 0.2
@@ -110,7 +110,7 @@ def test_scores_and_gradients(monkeypatch, rank, lattices, settings, features, d
 @here
 @pytest.mark.filterwarnings("ignore:overflow")
 def test_sums_in_parts(monkeypatch):
-    """More rows than a program has: they are dealt out, as lattices are."""
+    """More rows than one program takes: they are distributed, as lattices are."""
     assert_the_same(monkeypatch, MIXED[1:3], [[0, 1], [1, 0]], 1, torch.float64, rows=1200)
 
 
@@ -123,7 +123,7 @@ def test_a_feature_may_come_twice_in_a_lattice(monkeypatch):
 @here
 @pytest.mark.parametrize("rank", [1, 4, 6])
 def test_coefficients_to_the_last_bit(rank):
-    """So that where a lattice is flat along an input, its computed scores are."""
+    """So if a lattice is flat along an input, its computed scores are too."""
     from ratebound.kernels import interpolation_triton as kernels
 
     vertices = torch.randn(2, 2**rank, 20, device=DEVICE)
@@ -140,13 +140,13 @@ def test_projections(monkeypatch, dtype):
     flags = [monotone[: x.shape[1].bit_length() - 1].contiguous() for x in cubes]
 
     def compute():
-        found = [project_line(x) for x in lines]
-        return found + [project_lattices(x, own) for x, own in zip(cubes, flags, strict=True)]
+        results = [project_line(x) for x in lines]
+        return results + [project_lattices(x, own) for x, own in zip(cubes, flags, strict=True)]
 
-    found, plain = both_ways(monkeypatch, compute)
-    assert_close(found, plain)
-    assert all(bool((x.diff() >= 0).all()) for x in found[:3])
-    assert all(least_rise(x, own) == 0 for x, own in zip(found[3:], flags, strict=True))
+    computed, plain = both_ways(monkeypatch, compute)
+    assert_close(computed, plain)
+    assert all(bool((x.diff() >= 0).all()) for x in computed[:3])
+    assert all(least_rise(x, own) == 0 for x, own in zip(computed[3:], flags, strict=True))
 
 
 @here

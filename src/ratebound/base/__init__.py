@@ -1,1 +1,1 @@
-"""What every room may need and none owns."""
+"""Code that every package here may need and none owns."""

@@ -1,4 +1,4 @@
-"""Reading ahead: while one piece is worked on, the next one is made in a thread."""
+"""Reading ahead: a thread makes the next piece while the current one is in use."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def ahead(items: Iterable[Item]) -> Iterator[Item]:
             if item is END:
                 return
             coming = thread.submit(next, iterator, END)
-            yield item  # type: ignore[misc]  # it is no END
-            del item  # so that the one after the next finds room
+            yield item  # type: ignore[misc]  # it is not END
+            del item  # frees memory for the item after the next

@@ -1,6 +1,6 @@
 """The few operations that NumPy and PyTorch spell differently.
 
-The rest of the game is written once, with methods and operators both kinds of array share.
+The rest of the game is written once, with methods and operators that both kinds of array share.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from typing import Any
 import numpy as np
 
 Array = Any  # numpy.ndarray or torch.Tensor
-MANY = 2**16  # numbers that are summed up at once
+MANY = 2**16  # the most numbers that are summed at once
 
 
 def namespace(array: Array) -> ModuleType:
     """The module, numpy or torch, whose functions take `array`."""
-    if type(array) is np.ndarray:  # asking torch about it takes longer than most operations here
+    if type(array) is np.ndarray:  # to ask torch takes longer than most operations here
         return np
-    torch = sys.modules.get("torch")  # whoever holds a tensor has imported torch
+    torch = sys.modules.get("torch")  # a caller that holds a tensor has imported torch
     return torch if torch is not None and isinstance(array, torch.Tensor) else np
 
 
 def as_like(values: Array, array: Array) -> Array:
-    """NumPy `values` as an array of the kind, precision and device of `array`."""
+    """NumPy `values` as an array of the same kind, precision and device as `array`."""
     if namespace(array) is np:
         return np.asarray(values, dtype=array.dtype)
     return namespace(array).as_tensor(values, dtype=array.dtype, device=array.device)
 
 
 def as_numpy(array: Array) -> Array:
-    """An array of either kind in NumPy; one on a GPU is waited for."""
+    """An array of either kind as a NumPy array; waits for the GPU if it is there."""
     return array if namespace(array) is np else array.detach().cpu().numpy()
 
 
 def joined_in_numpy(parts: Sequence[Array]) -> Array:
-    """Arrays of either kind one after the other in NumPy; those on a GPU come in one transfer."""
+    """Arrays of either kind, concatenated in NumPy; arrays on a GPU take one transfer."""
     if any(namespace(part) is np for part in parts):
         return np.concatenate(list(map(as_numpy, parts)))
     return as_numpy(namespace(parts[0]).cat(list(parts)))
@@ -52,7 +52,7 @@ def diagonal(matrices: Array) -> Array:
 
 
 def count_to(size: int, array: Array) -> Array:
-    """1, 2, ..., size, of the kind of `array`, made where it lives."""
+    """1, 2, ..., size, of the kind and on the device of `array`."""
     xp = namespace(array)
     if xp is np:
         return np.arange(1.0, size + 1)
@@ -70,10 +70,10 @@ def take_rows(table: Array, index: Array) -> Array:
 
 
 def tally(values: Array, index: Array, size: int) -> Array:
-    """Sums of values (K, b) by where each belongs (b,): (K, size)."""
+    """Sums of values (K, b) by the bin of each (b,): (K, size)."""
     xp = namespace(values)
     if xp is np:
-        if len(values) == 1 or values.size > MANY:  # one by one takes less memory, and no more time
+        if len(values) == 1 or values.size > MANY:  # one by one takes less memory and no more time
             return np.stack([np.bincount(index, row, size) for row in values])
         shifted = index + size * np.arange(len(values))[:, None]
         return np.bincount(shifted.ravel(), values.ravel(), size * len(values)).reshape(-1, size)
@@ -82,7 +82,7 @@ def tally(values: Array, index: Array, size: int) -> Array:
 
 
 def tally_kinds(kinds: Array, count: int, index: Array, size: int, weight: Any, example: Array) -> Array:
-    """Weights (b,), or one for all, by kind (K, b) and where each belongs (b,): (K, count, size)."""
+    """Sums of weights (b,), or of one weight, by kind (K, b) and bin (b,): (K, count, size)."""
     xp, models = namespace(kinds), len(kinds)
     places, alike = index + size * kinds, isinstance(weight, float)
     if xp is np:
@@ -112,7 +112,7 @@ def descending(values: Array) -> Array:
 
 
 def solve(matrices: Array, right: Array) -> Array:
-    """x with ``matrices @ x = right`` for a stack of matrices; never waits for a GPU."""
+    """x with ``matrices @ x = right`` for a stack of matrices; it never waits for a GPU."""
     xp = namespace(matrices)
     if xp is np:
         return np.linalg.solve(matrices, right[..., None])[..., 0]
@@ -120,9 +120,9 @@ def solve(matrices: Array, right: Array) -> Array:
 
 
 def as_given(values: Array, given: Array) -> Array:
-    """Values of either kind in the shape, kind and precision of an array that was given.
+    """Values of either kind, in the shape, kind and precision of the array `given`.
 
-    Of integers only the shape and the kind: nothing is rounded to one.
+    For integers, only the shape and the kind are taken: nothing is rounded.
     """
     xp = namespace(given)
     if xp is np:
@@ -135,16 +135,16 @@ def as_given(values: Array, given: Array) -> Array:
 
 
 def exactly(array: Array) -> AbstractContextManager[Any]:
-    """Where numbers of this kind are computed as they are, whatever autocast the caller is in."""
+    """A context without autocast: numbers of this kind keep their precision."""
     xp = namespace(array)
     return nullcontext() if xp is np else xp.autocast(array.device.type, enabled=False)
 
 
 def example_of(device: Any, precision: str) -> Array:
-    """An empty array of a kind: in NumPy where there is no device."""
+    """An empty array on a device and in a precision; a NumPy array if there is no device."""
     if device is None:
         return np.empty(0, dtype=precision)
-    torch = sys.modules["torch"]  # which whoever has a device has imported
+    torch = sys.modules["torch"]  # a caller with a device has imported it
     example = torch.empty(0, dtype=getattr(torch, precision), device=device)
     if example.is_cuda and torch.is_grad_enabled():
         # PyTorch's thread for gradients warns if the first thing it does on a device is a product.

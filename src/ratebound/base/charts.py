@@ -1,7 +1,7 @@
 """Drawings of documents, each one SVG element in the page's colours.
 
-Whiskers and bars are small and stand in table cells, where the words beside them can wrap; charts have
-axes of their own.
+Whiskers and bars are small and go in table cells, where the words beside them can wrap. Charts have
+their own axes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WIDTH = 336  # of a chart
 
 
 def whisker(drawn: Whisker, width: int = 190, height: int = 20) -> Markup:
-    """A number with its interval; the line is the bound, the shaded side is room."""
+    """A number with its interval; the line is the bound, the shaded side keeps the promise."""
     low, high = drawn.axis
     y = height / 2
 
@@ -44,7 +44,7 @@ def whisker(drawn: Whisker, width: int = 190, height: int = 20) -> Markup:
 
 
 def bar(drawn: Bar, width: int = 104) -> Markup:
-    """A rate from 0 to 1; the tick is everyone's."""
+    """A rate from 0 to 1; the tick is the rate over all rows."""
     value, reference = drawn.rate.value, drawn.reference
     parts = [tag("rect", x=0, y=3, width=width, height=8, rx=2, class_="track")]
     if value is not None:
@@ -129,25 +129,25 @@ def _band(axes: _Axes, low: float, high: float, kind: str) -> Markup:
 
 @dataclass(frozen=True)
 class _Axes:
-    """Where numbers lie in a chart."""
+    """The scales of a chart: numbers to pixels."""
 
     x: Range
     y: Range
     height: int
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """The place of a point."""
+        """The position of a point."""
         left, right, top, bottom = 68, WIDTH - 14, 14, self.height - 48
         across = (x - self.x[0]) / (self.x[1] - self.x[0])
         up = (y - self.y[0]) / (self.y[1] - self.y[0])
         return left + across * (right - left), bottom - up * (bottom - top)
 
     def places(self, xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
-        """The places of points."""
+        """The positions of points."""
         return [self.at(float(x), float(y)) for x, y in zip(xs, ys, strict=True)]
 
     def drawn(self, x_label: str, y_label: str, zero: bool, about: int) -> list[Markup]:
-        """Grid, `about` so many numbers, and labels; with `zero`, a line at y = 0."""
+        """The grid, `about` this many ticks, and labels; with `zero`, a line at y = 0."""
         (left, bottom), (right, top) = self.at(self.x[0], self.y[0]), self.at(self.x[1], self.y[1])
         parts = []
         for value in ticks(*self.x, about):
@@ -184,7 +184,7 @@ def ticks(low: float, high: float, about: int = 6) -> list[float]:
 def _svg(
     width: int, height: int, parts: Sequence[Markup], label: str, kind: str = "", **others: object
 ) -> Markup:
-    """A drawing, with its words for those who cannot see it."""
+    """A drawing, with a description for readers who cannot see it."""
     return tag(
         "svg",
         *parts,

@@ -1,6 +1,6 @@
 """Arguments are checked before anything is done with them.
 
-An error says what was expected, and which known word was probably meant.
+An error says what was expected, and suggests the known word that was probably meant.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def check_whole(name: str, value: Any, least: int = 1) -> None:
-    """Raise unless `value` is a whole number from `least` on.
+    """Raise unless `value` is a whole number, `least` or more.
 
     >>> check_whole("rounds", 2.5)
     Traceback (most recent call last):
@@ -50,7 +50,7 @@ def check_number(
 
 
 def check_made(name: str, value: Any) -> None:
-    """Raise where `value` is a class; an instance of it was meant.
+    """Raise if `value` is a class: an instance of it was meant.
 
     >>> check_made("model", dict)
     Traceback (most recent call last):
@@ -85,7 +85,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def closest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
-    """The known name closest to `word`, if any is as much `alike` as that; 1 is the same.
+    """The known name closest to `word`, if its similarity is at least `alike`; 1 means equal.
 
     >>> closest("Incme", ["age", "income"])
     'income'

@@ -1,17 +1,17 @@
-"""The names a user may choose from, once each; the rooms that own them say what each name stands for.
+"""The names that a user may choose from, listed once; the packages that own them define each name.
 
-They stand here so that the command line can list them before it has loaded anything.
+They are here so that the command line can list them before it has loaded anything else.
 """
 
 from __future__ import annotations
 
 MODELS = ("linear", "mlp", "lattice", "lightgbm", "xgboost", "catboost")
 PLAYERS = ("auto", "swap", "external", "lagrangian")
-METHODS = ("auto", "plug-in", "game")  # of finding a model
+METHODS = ("auto", "plug-in", "game")  # of training a model
 SOLUTIONS = ("shrink", "best", "average", "last")
 PROXIES = ("hinge", "logistic", "sigmoid")
 EXPERIMENTS = ("bank", "adult", "compas", "business_entity", "thresholding", "map_intent", "filtering")
-CONFIDENCE = 0.9  # the default probability with which promises are to hold on new rows
-SPENDING = ("equal", "carried")  # of the error of a change plan
+CONFIDENCE = 0.9  # the default confidence that promises hold on new rows
+SPENDING = ("equal", "carried")  # how a change plan spends its error
 FAIL_ON = ("broken", "uncertain", "training")  # what makes train and audit exit with 1
 TEMPLATES = ("ll144", "lending", "annex-iv", "model-card")  # forms of an audit

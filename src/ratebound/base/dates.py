@@ -1,6 +1,6 @@
-"""Dates and times that are texts.
+"""Dates and times written as text.
 
-A text is read as a date only where its whole column is, so that day and month are never mixed up.
+Text is read as dates only if the whole column is, so that day and month are never mixed up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from ratebound.base.types import Array
 
-# The order in which dates that are texts name day, month and year. ISO dates are read in any case.
+# The order of day, month and year in dates written as text. ISO dates are read in any case.
 DateOrder = Literal["ymd", "dmy", "mdy"]
 
 _CLOCK = (
@@ -31,13 +31,13 @@ _NUMBERED = re.compile(
 
 
 def date_orders(texts: Sequence[str]) -> list[DateOrder]:
-    """The orders of day, month and year in which all of these texts are dates; mostly none.
+    """The orders of day, month and year in which all of these texts are dates; usually empty.
 
     >>> date_orders(["2024-01-31", "2024-02-01"]), date_orders(["31.1.2024"]), date_orders(["1/2/2024"])
     (['ymd'], ['dmy'], ['dmy', 'mdy'])
     """
     orders: list[DateOrder] = ["ymd", "dmy", "mdy"]
-    for part in (texts[:20], texts):  # a few tell most columns apart from dates
+    for part in (texts[:20], texts):  # a few rows are enough to rule out most columns
         orders = [order for order in orders if not np.isnat(read_dates(part, order, strict=True)).any()]
     if "dmy" in orders and "." in texts[0][:3]:
         return ["dmy"]  # nobody writes the month first with full stops
@@ -45,7 +45,7 @@ def date_orders(texts: Sequence[str]) -> list[DateOrder]:
 
 
 def read_dates(texts: Sequence[str], order: DateOrder, *, strict: bool = False) -> Array:
-    """Texts as moments in UTC (n,), NaT where one is none; ISO dates are read too, unless `strict`."""
+    """Texts as times in UTC (n,), NaT for other texts; ISO dates are read too, unless `strict`."""
     fast = _read_plain_iso(texts)
     if fast is not None:
         return fast if order == "ymd" or not strict else np.full(len(texts), "NaT", dtype="M8[us]")
@@ -54,7 +54,7 @@ def read_dates(texts: Sequence[str], order: DateOrder, *, strict: bool = False) 
 
 
 def _read_plain_iso(texts: Sequence[str]) -> Array | None:
-    """Texts such as 2024-01-31 or 2024-01-31 08:30:00, read at once; None where some are not."""
+    """Texts such as 2024-01-31 or 2024-01-31 08:30:00, read all at once; None if any is not."""
     if not texts or not 10 <= max(map(len, texts)) <= 30:
         return None
     letters = np.array(texts, dtype=str)
@@ -88,7 +88,7 @@ def _read_date(text: str, order: DateOrder, strict: bool) -> datetime | None:
 
 
 def _clock(given: dict[str, str | None]) -> timedelta:
-    """The time of day, in UTC where a zone is given; an impossible one is a ValueError."""
+    """The time of day, in UTC if a zone is given; raises ValueError if it is impossible."""
     if given["hour"] is None:
         return timedelta(0)
     hour = int(given["hour"])

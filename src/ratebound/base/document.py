@@ -1,8 +1,8 @@
-"""What people read, before it has a format: paragraphs, tables, verdicts and charts, as plain data.
+"""Documents before they have a format: paragraphs, tables, verdicts and charts, as plain data.
 
 Audits, certificates, monitors, explanations, plans and inspections each make a `Document`, and
-`rendering` writes any of them as text, HTML, Markdown or JSON. A document says what there is to read,
-not how it looks. A number says where the document's data, which JSON is made of, has it.
+`rendering` writes it as text, HTML, Markdown or JSON. A document defines the content, not its look.
+Each number names its place in the document's data, from which JSON is made.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ State = Literal["", "kept", "uncertain", "broken", "unmeasured", "nothing"]
 Range = tuple[float, float]
 
 
-# --- what stands in a table or in a sentence ---------------------------------------------------------
+# --- what a table cell or a sentence may hold --------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Datum:
-    """A number as it is shown, its exact value, and the place in the document's data that has it."""
+    """A number as it is shown, its exact value, and its place in the document's data."""
 
     value: float | None
     shown: str
     at: str = ""
-    sign: str = ""  # that stands before it, such as >=
+    sign: str = ""  # shown before it, such as >=
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Quoted:
 
 @dataclass(frozen=True)
 class Standing:
-    """How something stands, in a word or two."""
+    """The status of something, in a word or two."""
 
     words: str
     state: State = ""
@@ -51,7 +51,7 @@ class Whisker:
     """A number and its interval, which pages draw on an axis that holds 0, the bound."""
 
     shown: str  # the interval
-    label: str  # all of it in words, for those who cannot see the drawing
+    label: str  # a description for readers who cannot see the drawing
     axis: Range
     value: float | None
     ends: Range | None
@@ -61,13 +61,13 @@ class Whisker:
 
 @dataclass(frozen=True)
 class Bar:
-    """A rate, which pages draw from 0 to 1 beside everyone's."""
+    """A rate, which pages draw from 0 to 1 beside the rate over all rows."""
 
     rate: Datum
     reference: float | None = None
 
 
-# Of several cells in one, the first counts and the others explain it.
+# If a cell is a tuple, the first is its value and the others explain it.
 Cell = str | Datum | Quoted | Standing | Whisker | Bar | tuple["Cell", ...]
 Row = tuple[Cell, ...]
 
@@ -80,7 +80,7 @@ def rate(
     beside: float | None = None,
     sign: str = "",
 ) -> Datum:
-    """A rate, with as many digits as tell it from the one `beside` it."""
+    """A rate, with enough digits to tell it from the number `beside` it."""
     return Datum(value, number(value, signed=signed, beside=beside), at, sign)
 
 
@@ -90,12 +90,12 @@ def count(value: int | None, at: str = "") -> Datum:
 
 
 def capital(words: str) -> str:
-    """The same words as a sentence or a title begins."""
+    """The same words with a capital first letter."""
     return words[:1].upper() + words[1:]
 
 
 def words_of(cell: Cell) -> str:
-    """A cell in words alone.
+    """A cell as words alone.
 
     >>> words_of((rate(0.9, sign=">="), "of all"))
     '>= 0.9000 of all'
@@ -119,7 +119,7 @@ def words_of(cell: Cell) -> str:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A sentence or a few; where numbers stand among its words, a tuple of them all."""
+    """A few sentences; a tuple of words and numbers if it contains numbers."""
 
     words: Cell
     apart: bool = True  # whether a text has an empty line before it
@@ -127,14 +127,14 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Remark:
-    """How a table or a chart is to be read, in small print; a text, which is for a glance, has none."""
+    """How to read a table or a chart, in small print; the text format, meant for a glance, omits it."""
 
     words: str
 
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list; `short` where its items are a word or two each."""
+    """A list; `short` if its items are a word or two each."""
 
     items: tuple[Cell, ...]
     short: bool = False
@@ -142,7 +142,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Fact:
-    """One of the numbers that people ask for first, by its name."""
+    """One of the numbers that readers ask for first, with its name."""
 
     name: str
     value: Cell
@@ -151,14 +151,14 @@ class Fact:
 
 @dataclass(frozen=True)
 class Head:
-    """The head of a column, and what its cells are; drawings are numbers where they are not drawn."""
+    """The head of a column, and what its cells are; drawings are numbers in formats without drawings."""
 
     words: str
     kind: Literal["words", "number", "drawing", "verdict"] = "number"
 
     @property
     def numeric(self) -> bool:
-        """Whether its cells are numbers in a text."""
+        """Whether its cells are numbers in the text format."""
         return self.kind in ("number", "drawing")
 
     @property
@@ -168,7 +168,7 @@ class Head:
 
 
 def heads(first: str, *others: str | Head) -> tuple[Head, ...]:
-    """The heads of a table: of words at the left, and of numbers unless they say otherwise."""
+    """The heads of a table: words in the first column, numbers in the others by default."""
     return (Head(first, "words"), *(Head(o) if isinstance(o, str) else o for o in others))
 
 
@@ -217,17 +217,17 @@ class Chart:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What it comes to. A page has it first; a text has it last, where the eye is."""
+    """The conclusion. A page shows it first; a text shows it last, just above the prompt."""
 
     summary: str
     state: State = ""
     headline: str = ""
-    notes: tuple[str, ...] = ()  # that are to be read with it
+    notes: tuple[str, ...] = ()  # to read with it
 
 
 @dataclass(frozen=True)
 class Section:
-    """Parts under a title; those of a page are found by their name."""
+    """Parts under a title; a page links to them by name."""
 
     title: str
     parts: tuple[Part, ...]
@@ -239,12 +239,12 @@ Part = Paragraph | Remark | Bullets | Fact | ReportTable | Chart | Conclusion | 
 
 @dataclass(frozen=True)
 class Document:
-    """All that there is to read of something, for people in parts and for programs as data."""
+    """All that there is to read about something: parts for people, data for programs."""
 
     title: str
-    lead: str  # what it is about, in a line
+    lead: str  # its subject, in one line
     parts: tuple[Part, ...]
-    data: Callable[[], dict[str, Any]]  # plain types; worked out when they are asked for
+    data: Callable[[], dict[str, Any]]  # plain types; computed on demand
     conclusion: Conclusion | None = None
     footer: str = ""
 

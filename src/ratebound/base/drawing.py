@@ -1,8 +1,8 @@
-"""Random numbers of PyTorch from a generator of one's own.
+"""Random numbers from a generator of our own, in PyTorch.
 
-PyTorch draws from one generator that all threads share. What is made and trained here draws from
-another, so that a seed gives the same model whatever else is running, and the caller's random numbers
-are left alone.
+PyTorch draws from one generator that all threads share. Models here are made and trained with another
+generator. So a seed gives the same model whatever else runs, and the caller's random numbers do not
+change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SHARED = RLock()  # PyTorch has one generator on each device, which threads take
 
 
 def drawing_from(generator: Any) -> AbstractContextManager[Any]:
-    """A context in which all that this thread draws on the CPU comes from the generator.
+    """A context in which everything this thread draws on the CPU comes from the generator.
 
     >>> import torch
     >>> with drawing_from(torch.Generator().manual_seed(0)):
@@ -33,16 +33,16 @@ def drawing_from(generator: Any) -> AbstractContextManager[Any]:
 
 
 def drawing_nothing() -> AbstractContextManager[Any]:
-    """A context in which it is an error that this thread draws anything."""
+    """A context in which this thread raises an error if it draws anything."""
     mode: AbstractContextManager[Any] = _modes()[1]()
     return mode
 
 
 @contextmanager
 def seeded_on(device: Any, seed: int) -> Iterator[None]:
-    """A context for one thread at a time in which a GPU's own generator is seeded, and put back after.
+    """A context, one thread at a time, that seeds a GPU's own generator and restores it afterwards.
 
-    Many operations on a GPU take no other one. There is nothing to do where the device is not a GPU.
+    Many operations on a GPU accept no other generator. If the device is not a GPU, nothing is done.
     """
     cuda = import_torch().cuda
     if device is None or import_torch().device(device).type != "cuda":
@@ -59,7 +59,7 @@ def seeded_on(device: Any, seed: int) -> Iterator[None]:
 
 @cache
 def _modes() -> tuple[Any, Any]:
-    """The two contexts. A mode sees the operations of its own thread alone."""
+    """The two contexts. A mode sees only the operations of its own thread."""
     torch: Any = import_torch()
     mode: Any = import_module("torch.utils._python_dispatch").TorchDispatchMode
 
@@ -75,7 +75,7 @@ def _modes() -> tuple[Any, Any]:
             first = args[0] if args else None
             device = first.device if isinstance(first, torch.Tensor) else kwargs.get("device")
             if torch.device(device or "cpu").type != "cpu":
-                return func(*args, **kwargs)  # from the device's, see `seeded_on`
+                return func(*args, **kwargs)  # from the device's generator, see `seeded_on`
             taking = _taking_generator(func)
             if taking is not None:
                 return taking(*args, **kwargs | {"generator": self.generator})
@@ -89,7 +89,7 @@ def _modes() -> tuple[Any, Any]:
             if torch.Tag.nondeterministic_seeded in func.tags:
                 raise ValueError(
                     "the module draws random numbers while its gradient is computed, as "
-                    "torch.utils.checkpoint does to repeat a dropout, and they would be others: train "
+                    "torch.utils.checkpoint does to repeat a dropout, and they would differ: train "
                     "it without checkpoints, or without dropout inside them"
                 )
             return func(*args, **(kwargs or {}))
@@ -98,7 +98,7 @@ def _modes() -> tuple[Any, Any]:
 
 
 def _taking_generator(func: Any) -> Any:
-    """The variant of an operation that takes a generator; None where there is none."""
+    """The variant of an operation that takes a generator; None if it has no such variant."""
     if any(argument.name == "generator" for argument in func._schema.arguments):
         return func
     name = func._overloadname

@@ -1,4 +1,4 @@
-"""Libraries that only some models need, imported when asked for; and which versions there are."""
+"""Libraries that only some models need, imported on demand, and the versions installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def import_extra(module: str, called: str, extra: str) -> Any:
-    """The library `module`; where it is not installed, an error that says what to install."""
+    """The library `module`; if it is not installed, an error says what to install."""
     try:
         return import_module(module)
     except ImportError:
@@ -21,7 +21,7 @@ def import_torch() -> Any:
 
 @cache
 def versions(*libraries: str) -> dict[str, str]:
-    """The versions of Python and of these libraries, without those that are not installed."""
+    """The versions of Python and of the libraries that are installed."""
     import platform
     from importlib import metadata
 

@@ -1,4 +1,4 @@
-"""Putting an interrupt from the keyboard off until what is being done has come to an end."""
+"""Deferring a keyboard interrupt until the current step has ended."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 @contextmanager
 def put_off(wanted: bool = True) -> Iterator[Callable[[], bool]]:
-    """Whether there was an interrupt, which is for the caller to heed; a second one interrupts at once.
+    """Yield whether there was an interrupt, for the caller to handle; a second one interrupts at once.
 
-    Nothing is put off unless it is `wanted`, nor in threads, nor where others see to interrupts.
+    Nothing is deferred unless `wanted`, nor in threads, nor if other code handles interrupts.
 
     >>> with put_off() as interrupted:
     ...     signal.raise_signal(signal.SIGINT)

@@ -1,7 +1,7 @@
-"""Words for people to read: tables with columns lined up under a head, and texts that are safe to print.
+"""Text for people: tables with aligned columns, and words that are safe to print.
 
 Names and values come from files, and a terminal obeys some characters: it clears lines, moves back over
-what was written, or turns its order around. So such characters are written as what they are, as \\x1b.
+what was written, or reverses the order of letters. So such characters are escaped, as \\x1b.
 """
 
 from __future__ import annotations
@@ -11,13 +11,11 @@ import textwrap
 import unicodedata
 from collections.abc import Sequence
 
-WIDTH = 56  # of the words at the left
+WIDTH = 56  # of the first column
 NOTHING = "–"
-TOLD = 1e-9  # by which numbers differ that are not the same; what is smaller is rounding
+TOLD = 1e-9  # the smallest difference between two numbers that is not rounding
 OBEYED = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, invisible formats, halves of letters, line breaks
-JOINERS = (
-    "\u200c\u200d"  # formats that Persian, Hindi and emoji are written with, which only shape letters
-)
+JOINERS = "\u200c\u200d"  # formats that only shape letters, needed for Persian, Hindi and emoji
 
 
 def printable(text: str, breaks: str = "\n") -> str:
@@ -38,8 +36,8 @@ def printable(text: str, breaks: str = "\n") -> str:
 def number(value: float | None, *, signed: bool = False, beside: float | None = None) -> str:
     """A number as people write it: four digits after the point for rates, none for large counts.
 
-    What is judged against a number `beside` it gets as many digits as tell the two apart, unless they
-    are equal but for rounding.
+    A number that is compared with the one `beside` it gets enough digits to tell the two apart, unless
+    they are equal up to rounding.
 
     >>> number(0.25), number(-1e-17, signed=True), number(1234.5), number(None)
     ('0.2500', '+0.0000', '1,234.5', '–')
@@ -53,12 +51,12 @@ def number(value: float | None, *, signed: bool = False, beside: float | None = 
         apart = abs(value - beside)
         while apart > TOLD * max(1.0, abs(beside)) and round(value, digits) == round(beside, digits):
             digits += 1
-    value = round(value, digits) + 0.0  # adding zero takes the sign off a negative zero
+    value = round(value, digits) + 0.0  # adding zero removes the sign of a negative zero
     return f"{value:{'+' if signed else ''},.{digits}f}"
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], ruled: bool = True) -> list[str]:
-    """Rows as lines, the first of them a head, ruled off or not; long words at the left go on below.
+    """Rows as aligned lines; the first is the head, `ruled` off or not; a long first cell wraps.
 
     >>> print("\\n".join(aligned([["what", "n"], ["rows", "12"]], right=[1])))
     what   n

@@ -1,21 +1,21 @@
 """The best mixture of candidates, by linear programming.
 
-With objectives f (T,), violations G (T, m) and weights p in the simplex, first the least violation
-that any mixture reaches, 0 where one is feasible,
+With objectives f (T,), violations G (T, m) and weights p in the simplex, the first program finds the
+least violation that any mixture reaches, which is 0 if one is feasible,
 
     t* = min_{p, t >= 0}  t   with  Gᵀp <= t,
 
-then the best objective among the mixtures that reach it,
+and the second finds the best objective among the mixtures that reach it,
 
     min_p  f·p   with  Gᵀp <= t*.
 
-A vertex of the second has at most m+1 members: T unknowns need T tight constraints, of which at most
-m are rates and one is the sum, so at least T-m-1 weights are zero. The first is always feasible,
-which is why it comes first: solvers can take minutes to say that the second is not.
+A vertex of the second program has at most m+1 members: T unknowns need T tight constraints, of which at
+most m are rates and one is the sum, so at least T-m-1 weights are zero. The first program is always
+feasible, which is why it comes first: solvers can take minutes to find that the second is infeasible.
 
 Violations are compared in units: 1 for rates, and for counts the weight of the rows they are counted
-among. A constraint is kept where its violation is at most `TOLERANCE` units. The programs grant what
-the statuses grant, so that rounding errors never cost anything of the objective.
+among. A constraint is kept if its violation is at most `TOLERANCE` units. The programs allow the same
+tolerance as the statuses, so that rounding errors never worsen the objective.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ import numpy as np
 from ratebound.base.solver import ROUNDING, Unsolved, Vertex, polished, solve, weights_of
 from ratebound.base.types import Array
 
-NEARBY = 1e-7  # units by which a bound is relaxed to see what the next ones are worth
-TOLERANCE = 1e-9  # a constraint is kept where its violation is at most so many of its units
+NEARBY = 1e-7  # units by which a bound is relaxed to find the price of relaxing it further
+TOLERANCE = 1e-9  # a constraint is kept if its violation is at most this many units
 
 
 def kept(violations: Any, scale: Any = 1.0) -> Any:
@@ -44,38 +44,38 @@ def kept(violations: Any, scale: Any = 1.0) -> Any:
 
 
 def worst_violation(violations: Any, scale: Any = 1.0) -> Any:
-    """The worst of `violations` (..., m) in their units `scale` (m,), 0 where none is violated."""
+    """The worst of `violations` (..., m) in their units `scale` (m,), 0 if none is violated."""
     return np.max(np.asarray(violations) / np.asarray(scale), axis=-1, initial=0.0)
 
 
-# --- the two programs, for mixtures and for whatever else has weights that sum to 1 ----------------
+# --- the two programs, for mixtures and anything else with weights that sum to 1 ------------------
 
 
 @dataclass(frozen=True, eq=False)
 class LeastViolation:
-    """What no mixture can go below, and which constraints are at odds there; all in units."""
+    """The least violation of any mixture, and the constraints in conflict there; all in units."""
 
-    violation: float  # t*, 0 where some mixture is feasible
-    prices: Array  # (m,) >= 0: the dual, summing to 1 where t* > 0; the conflict has prices > 0
+    violation: float  # t*, 0 if some mixture is feasible
+    prices: Array  # (m,) >= 0: the dual, summing to 1 if t* > 0; constraints in conflict have prices > 0
     violations: Array  # (m,) of a mixture that reaches it
-    unsolved: str = ""  # what the solver said where it failed; the rest is then of what was found
+    unsolved: str = ""  # the solver's message if it failed; the rest is then approximate
 
 
 def least_program(H: Array, room: Array, elastic: Array, most: float, groups: Array) -> Vertex:
-    """min t / most with Hᵀp <= room + elastic·t, where `H` (k, m) is in units and `most` is above t*."""
+    """min t / most with Hᵀp <= room + elastic·t, with `H` (k, m) in units and `most` above t*."""
     cost = np.append(np.zeros(len(H)), 1.0)
     granted = np.where(elastic > 0, room, room + TOLERANCE / 2)
     return solve(cost, np.column_stack([H.T, -elastic * most]), granted, groups)
 
 
 def best_program(f: Array, H: Array, least: LeastViolation, groups: Array, room: Any = 0.0) -> Vertex:
-    """min f·p with Hᵀp <= t* + room, and what is granted."""
+    """min f·p with Hᵀp <= t* + room, and the tolerance."""
     return solve(f, H.T, granted(least) + room, groups)
 
 
 @dataclass(frozen=True, eq=False)
 class Lowest:
-    """The third program, solved: what minimises the largest of several sums."""
+    """The solution of the third program, which minimises the largest of several sums."""
 
     vertex: Vertex
     least: float  # the largest of the sums
@@ -88,7 +88,7 @@ def largest_program(
 ) -> Lowest:
     """min max_j (Fᵀp + constants)_j with Hᵀp <= t*, for sums `F` (k, J): one more variable for the max.
 
-    A single sum needs none, and is the second program.
+    With a single sum, this is the second program and needs no such variable.
     """
     if F.shape[1] == 1:
         vertex = best_program(F[:, 0], H, least, groups)
@@ -99,7 +99,7 @@ def largest_program(
     highest.fill(-np.inf)
     np.minimum.at(lowest, groups, F)
     np.maximum.at(highest, groups, F)
-    # Below what the largest sum ever is, so that it has prices wherever it ends.
+    # Below every value of the largest sum, so that the dual always has prices.
     floor, top = (
         float((lowest.sum(axis=0) + constants).max()),
         float((highest.sum(axis=0) + constants).max()),
@@ -121,8 +121,8 @@ def largest_program(
 def prices_of(vertex: Vertex, relaxed: Callable[[Array], Vertex]) -> Array:
     """What relaxing each constraint alone is worth (m,), per unit, by the second program's dual.
 
-    At a vertex several duals may be right, and how much a bound is worth depends on whether it is
-    tightened or relaxed. So where there is a price, it is that of the program `relaxed` by a little.
+    At a vertex several duals may be valid, and the price of a bound depends on whether it is tightened
+    or relaxed. So a price that is not zero is taken from the program `relaxed` a little.
     """
     prices = np.zeros(len(vertex.prices))
     for i in np.flatnonzero(vertex.prices):
@@ -136,14 +136,14 @@ def granted(least: LeastViolation) -> Array:
 
 
 def judged(vertex: Vertex, H: Array, room: Array, elastic: Array, groups: Array) -> LeastViolation:
-    """The solved first program; its value by duality, which is exact where the solver's is rounded."""
+    """The solved first program; its value comes from the dual, free of the solver's rounding."""
     reached = weights_of(vertex, groups) @ H
     none = LeastViolation(0.0, np.zeros(len(room)), reached)
     total = float((vertex.prices * elastic).sum())
     over = np.max(np.where(elastic > 0, reached - room, 0.0), initial=0.0)
     if over <= TOLERANCE or total <= 0:
         return none
-    # Every mixture has prices · (violations - room) >= t*: group by group the least there is.
+    # Every mixture has prices · (violations - room) >= t*: take the least of each group.
     prices = vertex.prices / total
     used = np.flatnonzero(prices)
     cost = np.full(int(groups.max()) + 1, np.inf)
@@ -153,8 +153,8 @@ def judged(vertex: Vertex, H: Array, room: Array, elastic: Array, groups: Array)
 
 
 def best_candidate(f: Array, H: Array) -> int:
-    """The one that keeps every constraint at the lowest objective, else the least violating one."""
-    worst = np.maximum(worst_violation(H), TOLERANCE)  # those that keep all are alike
+    """The candidate that keeps all constraints at the lowest objective, else the least violating one."""
+    worst = np.maximum(worst_violation(H), TOLERANCE)  # candidates that keep everything tie
     return int(np.lexsort((f, worst))[0])
 
 
@@ -164,9 +164,9 @@ def best_candidate(f: Array, H: Array) -> int:
 def shrink_weights(objectives: Any, violations: Any, *, scale: Any = 1.0) -> Array:
     """Weights (T,) of the best mixture of T candidates, at most m+1 of them not zero.
 
-    Of the mixtures with the least worst violation (none, where that is possible), the one with the
-    lowest objective; `objectives` are (T,), `violations` (T, m), feasible where <= 0. `scale` (m,) says
-    in which units violations are compared: for counts, among how many rows they are counted.
+    Among the mixtures with the least worst violation (0 if possible), this one has the lowest objective.
+    `objectives` are (T,), and `violations` (T, m), feasible if <= 0. `scale` (m,) gives the units in
+    which violations are compared: for counts, the number of rows they are counted among.
 
     >>> shrink_weights([0.0, 1.0], [[0.3], [-0.1]]).round(3)
     array([0.25, 0.75])
@@ -177,7 +177,7 @@ def shrink_weights(objectives: Any, violations: Any, *, scale: Any = 1.0) -> Arr
 
 
 def best_mixture(objectives: Any, violations: Any, scale: Any = 1.0) -> tuple[Array, LeastViolation]:
-    """`shrink_weights`, and the least violation of any mixture, found on the way."""
+    """`shrink_weights`, and the least violation of any mixture, computed on the way."""
     f, G = _checked(objectives, violations)
     # Many iterates have equal rates, and equal candidates only slow the solver.
     _, first = np.unique(np.column_stack([f, G]), axis=0, return_index=True)
@@ -202,7 +202,7 @@ def _best_of_distinct(f: Array, H: Array) -> tuple[Array, LeastViolation]:
 
 
 def _better(f: Array, H: Array, mixed: Array, alone: Array, least: LeastViolation) -> Array:
-    """The mixture, unless one candidate comes closer, or keeps everything at a lower objective."""
+    """The mixture, unless one candidate violates less, or is feasible at a lower objective."""
     options = np.stack([mixed, alone])
     reached = np.max(options @ H - ROUNDING * (options @ np.abs(H)), axis=1)
     if reached[0] > least.violation + TOLERANCE:
@@ -214,7 +214,7 @@ def _better(f: Array, H: Array, mixed: Array, alone: Array, least: LeastViolatio
 def mixture_prices(objectives: Any, violations: Any, scale: Any = 1.0) -> Array:
     """What the best mixture's objective would fall by, per unit each constraint is relaxed (m,).
 
-    In the units violations are given in; NaN where they cannot all be kept, or the solver failed.
+    In the units of `violations`; NaN if they cannot all be kept, or if the solver failed.
 
     >>> mixture_prices([0.0, 1.0], [[0.3], [-0.1]])
     array([2.5])
@@ -237,9 +237,9 @@ def least_violation(
 ) -> LeastViolation:
     """The least worst violation any mixture of candidates reaches, and the constraints' prices.
 
-    More generally the least t at which some mixture has ``violations / scale <= room + elastic * t``:
-    `room` (m,) is what each constraint is relaxed by, infinite to leave it out, and those whose
-    `elastic` (m,) is 0 must be kept. There must be a mixture that keeps them.
+    More generally, the least t at which some mixture has ``violations / scale <= room + elastic * t``.
+    `room` (m,) is how much each constraint is relaxed, infinite to leave it out. Constraints whose
+    `elastic` (m,) is 0 must be kept, and some mixture must keep them.
 
     >>> least_violation([[0.2, 0.0], [0.0, 0.2]]).violation
     0.1

@@ -1,4 +1,4 @@
-"""HTML and SVG elements as nested calls. Whatever is not an element is text, and is escaped."""
+"""HTML and SVG elements as nested calls. Anything that is not an element is text and is escaped."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def tag(name: str, *children: object, **attributes: object) -> Markup:
 
 
 def page_of(title: str, body: Markup, *styles: Markup, script: str = "") -> str:
-    """A page that loads nothing from elsewhere, light or dark as its reader has it.
+    """A page that loads nothing from elsewhere, light or dark as its reader prefers.
 
-    Its policy forbids to load anything, and to run any script but `script`, known by its digest.
+    Its policy forbids loading anything and running any script but `script`, identified by its digest.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     runs = f"script-src 'sha256-{digest}'; " if script else ""

@@ -1,4 +1,4 @@
-"""Parameters by their names, as scikit-learn asks for them, so that it can search among them."""
+"""Parameters by name, in the form that scikit-learn needs to search over them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Self
 
 
 class MethodAndParameter:
-    """A method of an estimator that also has a parameter of that name: both are kept.
+    """A method of an estimator that also has a parameter of the same name: both are kept.
 
     scikit-learn stores a parameter as an attribute of the instance, which hides a method of that name.
-    A descriptor that can be set comes before the attributes of the instance, so ``model.certify`` is
-    always the method, and ``model.certify = 0.3`` sets the parameter. Its value stays where it always
-    was, in ``vars(model)``, so that `clone`, `pickle` and `set_params` see nothing new. `get_params`
-    reads attributes, and is the only thing that the estimator has to override.
+    A descriptor that can be set comes before the attributes of the instance. So ``model.certify`` is
+    always the method, and ``model.certify = 0.3`` sets the parameter. Its value stays in ``vars(model)``
+    as usual, so `clone`, `pickle` and `set_params` see nothing new. Only `get_params`, which reads
+    attributes, has to be overridden by the estimator.
 
     >>> class Model:
     ...     def share(self):
@@ -50,7 +50,7 @@ class Adjustable:
         Parameters
         ----------
         deep : bool, default=True
-            Whether to list those of its parts too, as in ``estimator__C``; searches look for them there.
+            Whether to list the parameters of its parts too, as in ``estimator__C``, as searches need.
 
         Returns
         -------
@@ -68,12 +68,12 @@ class Adjustable:
         return parameters
 
     def set_params(self, **parameters: Any) -> Self:
-        """Change these parameters in place; values that make no sense are an error.
+        """Change these parameters in place; invalid values raise an error.
 
         Parameters
         ----------
         **parameters : object
-            Values by name, those of parts as in ``estimator__C``.
+            Values by name; for a part's parameter, as in ``estimator__C``.
 
         Returns
         -------
@@ -83,7 +83,7 @@ class Adjustable:
         Raises
         ------
         ValueError
-            If there is no such parameter, or it cannot take such a value. Then nothing has changed.
+            If there is no such parameter, or its value is invalid. Then nothing is changed.
         """
         known = self.get_params(deep=False)
         plain: dict[str, Any] = {}
@@ -98,11 +98,9 @@ class Adjustable:
                 nested.setdefault(own, {})[inner] = value
             else:
                 plain[own] = value
-        changed = type(self)(
-            **(known | plain)
-        )  # what they cannot mean is refused before anything changes
+        changed = type(self)(**(known | plain))  # invalid values are refused before anything changes
         for own, inside in nested.items():
             getattr(self, own).set_params(**inside)
-        vars(self).clear()  # with what was derived from the old ones
+        vars(self).clear()  # including what was derived from the old values
         vars(self).update(vars(changed))
         return self

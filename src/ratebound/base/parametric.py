@@ -1,14 +1,14 @@
 """The best objective as a function of one bound, or of several at once: a parametric linear program.
 
-With columns of objectives f and violations H in units, F(r) is the least f·p of weights p that sum to 1
-in their groups, keep all constraints but one, and break that one by at most r, its room; or several,
-each by at most r. F falls in r, is convex and piecewise linear: each program's dual gives a line below F
-that touches it at r.
+With columns of objectives f and violations H in units, F(r) is the least f·p over weights p that sum to
+1 in their groups, keep all constraints but one, and break that one by at most r, its room; or several
+constraints, each by at most r. F is decreasing, convex and piecewise linear in r: each program's dual
+gives a line below F that touches it at r.
 
 So two points and their lines enclose F between a chord and a wedge, and the next program is solved at
-the tip of the highest wedge. Its members and tight constraints stay the best while no weight falls below
-0 and no other constraint is broken, which gives the two ends of a piece of F. What is left on either
-side of it are smaller wedges, so that there are about as many programs as pieces.
+the tip of the highest wedge. Its members and tight constraints stay optimal while no weight falls below
+0 and no other constraint is broken, which gives the two ends of a piece of F. Smaller wedges remain on
+either side, so there are about as many programs as pieces.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from ratebound.base.linear_program import NEARBY, TOLERANCE, least_program
 from ratebound.base.solver import SOLVER, Unsolved, Vertex, solve, weights_of
 from ratebound.base.types import Array
 
-WELL = 1e9  # the condition of a system that is well solved
-CLOSED = 1e-9  # a wedge that is no higher, relative to the range of the objective, is none
+WELL = 1e9  # the largest condition number of a system that is solved well enough
+CLOSED = 1e-9  # wedges below this height, relative to the objective's range, are ignored
 ADDED = 24  # columns added to a program at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """F where it bends: straight in between, constant after the last, infeasible before the first."""
+    """F at its breakpoints: linear in between, constant after the last, infeasible before the first."""
 
-    rooms: Array  # (B,) ascending, in units; empty where the other constraints cannot be kept
+    rooms: Array  # (B,) ascending, in units; empty if the other constraints cannot be kept
     objectives: Array  # (B,) falling
     weights: Array  # (B, k) of the best mixture at each
-    price: float  # what more room would gain at room 0, per unit; NaN where room 0 is infeasible
+    price: float  # what more room would gain at room 0, per unit; NaN if room 0 is infeasible
     exact: bool  # whether these are all the breakpoints
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A solved program: where, what, the line that touches F there, and who reaches it."""
+    """A solved program: its room, its value, the line that touches F there, and the weights."""
 
     room: float
     objective: float
-    price: float  # F falls at most so steeply to the left, at least so steeply to the right
+    price: float  # minus a slope of F there: at least as steep on the left, at most on the right
     weights: Array  # (k,)
 
     def line(self, room: float) -> float:
@@ -53,18 +53,18 @@ class Point:
 
 
 class Program:
-    """Programs that differ in the room of some constraints alone, over the few columns they need.
+    """Programs that differ only in the room of some constraints, over the few columns they need.
 
-    A column that is left out helps where its reduced cost is negative; those are added until none is.
+    A column that is left out helps if its reduced cost is negative. Columns are added until none helps.
     """
 
     def __init__(self, f: Array, H: Array, groups: Array, indices: Sequence[int]) -> None:
         self.f, self.H, self.groups = f, H, groups
-        self.roomy = np.isin(np.arange(H.shape[1]), indices)  # (m,) which have room
+        self.roomy = np.isin(np.arange(H.shape[1]), indices)  # (m,) which of them have room
         self.active = np.zeros(len(f), dtype=bool)
 
     def least_room(self) -> float | None:
-        """The least room at which all constraints can be kept; None where the others cannot be."""
+        """The least room at which all constraints can be kept; None if the others cannot be."""
         right = self._granted(np.inf)
         most = max(1.0, float(np.abs(self.H).max(initial=0.0)) * (1 + int(self.groups.max())))
         alone = not self.groups.any() and (right >= self.H).all(axis=1).any()
@@ -75,7 +75,7 @@ class Program:
                 return None
         if self.roomy.sum() == 1:
             vertex = solve(self.H[:, self.roomy][:, 0], self.H.T, right, self.groups)
-        else:  # the least t from -most on, which no mixture is below
+        else:  # the least t >= -most, which no mixture is below
             below = np.where(self.roomy, -most, 0.0)
             vertex = least_program(self.H, below, self.roomy.astype(float), 2 * most, self.groups)
         weights = weights_of(vertex, self.groups)
@@ -87,7 +87,7 @@ class Program:
         return float((weights @ self.H[:, self.roomy]).max())
 
     def piece(self, room: float) -> tuple[Point, Point]:
-        """The ends of the piece of F at `room`; the same point twice where its members do not say."""
+        """The ends of the piece of F at `room`; one point twice if its members do not give them."""
         optimum, vertex = self._solved(room)
         members, tight = np.flatnonzero(optimum.weights), np.flatnonzero(vertex.prices > 0)
         group = self.groups[members]
@@ -145,9 +145,9 @@ class Program:
 def curve(f: Array, H: Array, groups: Array, indices: Sequence[int], programs: int = 500) -> Curve:
     """The best objective of mixtures by the room of the constraints `indices`, all others kept.
 
-    `f` are the columns' objectives (k,), `H` their violations (k, m) in units, and `groups` (k,) numbers
-    from 0 the groups in which weights sum to 1. About `programs` are solved at most; what
-    is then not known is taken to be straight, a little above F.
+    `f` are the columns' objectives (k,) and `H` their violations (k, m) in units. `groups` (k,) numbers
+    the groups, from 0, in which weights sum to 1. At most about `programs` are solved. What is then
+    unknown is interpolated linearly, a little above F.
 
     >>> f, H = np.array([0.0, 1.0, 3.0]), np.array([[0.5], [0.0], [-0.5]])
     >>> found = curve(f, H, np.zeros(3, dtype=int), [0])
@@ -163,7 +163,7 @@ def curve(f: Array, H: Array, groups: Array, indices: Sequence[int], programs: i
         first, last = program.at(least), program.at(np.inf)
         last = replace(last, room=max(program.room_of(last.weights), least), price=0.0)
         price, start = np.nan if least > TOLERANCE else 0.0, [(first, last)]
-        if least <= TOLERANCE and last.room > 2 * NEARBY:  # where it stands now it is to be exact
+        if least <= TOLERANCE and last.room > 2 * NEARBY:  # it must be exact at the present bound
             here = program.piece(max(least, 0.0) + NEARBY)
             price, start = here[0].price, [(first, here[0]), (here[1], last)]
         points, exact = _points(program, start, programs)
@@ -177,7 +177,7 @@ def curve(f: Array, H: Array, groups: Array, indices: Sequence[int], programs: i
 def _points(
     program: Program, open_: list[tuple[Point, Point]], programs: int
 ) -> tuple[list[Point], bool]:
-    """Points of F in order, those between the pairs added; and whether it is straight from each on."""
+    """Points of F in order, with points added between the pairs; whether F is linear after each."""
     done = [point for pair in open_ for point in pair]
     least = CLOSED * max(done[0].objective - done[-1].objective, CLOSED)
     for _ in range(programs):
@@ -216,7 +216,7 @@ def _wedge(left: Point, right: Point) -> tuple[float, float]:
 
 
 def _corners(points: list[Point]) -> list[Point]:
-    """The points where F bends; those on a straight line between two others are left out."""
+    """The points where F bends; points on a line between two others are left out."""
     corners = points[:1]
     spread = max(points[0].objective - points[-1].objective, 0.0)
     if spread <= TOLERANCE:

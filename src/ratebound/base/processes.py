@@ -1,9 +1,9 @@
 """Several processes that train one model together, each with its own share of the rows.
 
-They are the group of `torch.distributed`, once that is initialised, or of `xgboost.collective`; alone,
-nothing here does anything.
-Whoever divides adds up over all processes first: a mean of means is another number where shares differ.
-Every function here is to be called by all processes, in the same order.
+They are the group of `torch.distributed` once it is initialised, or of `xgboost.collective`. In a single
+process, nothing here does anything.
+Add up over all processes before any division: a mean of means differs if the shares differ.
+All processes must call every function here, in the same order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ProcessLost(ConnectionError):
 
 
 def count() -> int:
-    """How many processes train together; 1 alone.
+    """How many processes train together; 1 if there is only this one.
 
     >>> count()
     1
@@ -35,18 +35,18 @@ def count() -> int:
 
 
 def rank() -> int:
-    """Which of them this is, from 0 on; process 0 prints and writes."""
+    """The number of this process, from 0; process 0 prints and writes."""
     group = _group()
     return 0 if group is None else group.rank
 
 
 def is_first() -> bool:
-    """Whether it is this process that prints and writes."""
+    """Whether this process is the one that prints and writes."""
     return rank() == 0
 
 
 def gathered(value: Value) -> list[Value]:
-    """The values that all processes give, in their order; for small ones, of any Python type.
+    """The values of all processes, in their order; meant for small values, of any Python type.
 
     >>> gathered("red")
     ['red']
@@ -56,7 +56,7 @@ def gathered(value: Value) -> list[Value]:
 
 
 def of_first(value: Value) -> Value:
-    """What process 0 gives, for what must be the same everywhere, such as the time.
+    """The value of process 0, for values that must be the same everywhere, such as the time.
 
     >>> of_first(3)
     3
@@ -66,7 +66,7 @@ def of_first(value: Value) -> Value:
 
 
 def check_same(what: str, value: object) -> None:
-    """Raise, in all processes, where they were given different values, and so other things to do.
+    """Raise, in all processes, if they were given different values and so would do different things.
 
     >>> check_same("the seed", 3)
     """
@@ -80,9 +80,9 @@ def check_same(what: str, value: object) -> None:
 
 
 def total(array: Array) -> Array:
-    """An array summed over all processes, of the same kind; the array itself where there is one.
+    """An array summed over all processes, of the same kind; the array itself if there is one process.
 
-    The bits are the same in every process.
+    The sum is the same in every process, bit for bit.
 
     >>> total(np.array([1.0, 2.0]))
     array([1., 2.])
@@ -92,7 +92,7 @@ def total(array: Array) -> Array:
 
 
 def totals(arrays: Sequence[Array]) -> list[Array]:
-    """The same of several arrays of one kind, sent together."""
+    """The same for several arrays of one kind, sent together."""
     group = _group()
     if group is None or not arrays:
         return list(arrays)
@@ -107,9 +107,9 @@ def totals(arrays: Sequence[Array]) -> list[Array]:
 
 
 class _Group(ABC):
-    """Several processes, and what a library offers for them to talk by."""
+    """Several processes, and how a library lets them communicate."""
 
-    lost: ClassVar[type[Exception]] = RuntimeError  # what the library raises where a process is gone
+    lost: ClassVar[type[Exception]] = RuntimeError  # what the library raises if a process is gone
 
     def __init__(self, library: Any) -> None:
         self.library = library
@@ -128,7 +128,7 @@ class _Group(ABC):
         """An array summed over all processes."""
 
     def together(self, collective: Any, *given: Any, **named: Any) -> Any:
-        """Wait for all processes; an error that says so where one of them is gone."""
+        """Wait for all processes; raises ProcessLost if one of them is gone."""
         try:
             return collective(*given, **named)
         except self.lost as error:
@@ -157,7 +157,7 @@ class _Torch(_Group):
         sent = sys.modules["torch"].from_numpy(_widened(array)) if is_numpy else array.detach().clone()
         backends = str(self.library.get_backend_config())
         at = sent.device
-        if at.type == "cpu" and "gloo" not in backends:  # NCCL reaches what lies on GPUs
+        if at.type == "cpu" and "gloo" not in backends:  # NCCL only reaches arrays on GPUs
             sent = sent.cuda()
         elif at.type != "cpu" and "nccl" not in backends:
             sent = sent.cpu()
@@ -184,7 +184,7 @@ class _XGBoost(_Group):
 
 
 def _group() -> _Group | None:
-    """The group there is, where it has several processes; else None. It imports no library."""
+    """The current group if it has several processes, else None. It imports no library."""
     distributed = sys.modules.get("torch.distributed")
     joined = distributed is not None and distributed.is_available() and distributed.is_initialized()
     if distributed is not None and joined and distributed.get_world_size() > 1:
@@ -194,6 +194,6 @@ def _group() -> _Group | None:
 
 
 def _widened(array: Array) -> Array:
-    """A copy, of whole numbers as wide as their sum may be."""
+    """A copy; whole numbers get a type wide enough for their sum."""
     kind = np.asarray(array).dtype
     return np.array(array, dtype=np.int64 if kind.kind in "bui" else kind)

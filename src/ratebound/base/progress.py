@@ -1,4 +1,4 @@
-"""How far something long has come, and what is left of its time: a bar on a terminal, else lines."""
+"""The progress of something long, and the time left: a bar on a terminal, else lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from ratebound.base.processes import is_first
 
-AFTER = 2.0  # seconds until the first line; each further one takes twice as long
+AFTER = 2.0  # seconds until the first line; the wait doubles with each further line
 Listener = Callable[[int, int, str], None]  # how many of how many are done, and of what
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
@@ -26,11 +26,11 @@ class TimeLimit:
 
     @property
     def left(self) -> float | None:
-        """Seconds left, None if there is no end."""
+        """Seconds left; None if there is no limit."""
         return None if self.max_time is None else max(self.max_time - time.monotonic() + self.started, 0)
 
     def part(self, share: float) -> float | None:
-        """A share of what is left."""
+        """A share of the time left."""
         return None if self.left is None else share * self.left
 
 
@@ -52,10 +52,10 @@ def heard_by(listener: Listener) -> Iterator[None]:
 
 
 def bar(total: int, unit: str, progress: bool | None = None) -> Any:
-    """Something to `update`: a bar where there is a terminal; elsewhere lines if `progress` is True.
+    """Something to `update`: a bar on a terminal; elsewhere, lines if `progress` is True.
 
-    With `progress` False there is neither. None asks for a bar only, so that scripts stay silent. Of
-    several processes the first shows how far they are. A listener (`heard_by`) hears all of it.
+    If `progress` is False there is neither. None asks for a bar only, so that scripts stay silent. With
+    several processes, only the first shows progress. A listener (`heard_by`) receives every update.
     """
     if (listener := _listener.get()) is not None:
         return Heard(total, unit, listener)
@@ -64,13 +64,13 @@ def bar(total: int, unit: str, progress: bool | None = None) -> Any:
         return Lines(total, unit)
     if progress is False or not sys.stderr.isatty():
         return Silent()
-    from tqdm import tqdm  # which is slow to load
+    from tqdm import tqdm  # slow to load
 
     return tqdm(total=total, unit=unit, unit_scale=unit == "row")
 
 
 class Silent:
-    """As much of a bar as is used here, where nothing is to be shown."""
+    """The methods of a bar that are used here, showing nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -79,27 +79,27 @@ class Silent:
         pass
 
     def update(self, count: int = 1) -> None:
-        """Nobody counts."""
+        """Do nothing."""
 
     def set_postfix_str(self, text: str, refresh: bool = False) -> None:
-        """Nobody reads it."""
+        """Do nothing."""
 
 
 class Heard(Silent):
-    """As much of a bar as is used here, for a listener."""
+    """The methods of a bar that are used here, for a listener."""
 
     def __init__(self, total: int, unit: str, listener: Listener) -> None:
         self.total, self.unit, self.done, self.listener = total, unit, 0, listener
         listener(0, total, unit)
 
     def update(self, count: int = 1) -> None:
-        """Count, and tell."""
+        """Count, and call the listener."""
         self.done += count
         self.listener(self.done, self.total, self.unit)
 
 
 class Lines:
-    """As much of a bar as is used here, as lines on the standard error."""
+    """The methods of a bar that are used here, as lines on standard error."""
 
     def __init__(self, total: int, unit: str) -> None:
         self.total, self.unit, self.done, self.note = total, unit, 0, ""
@@ -113,7 +113,7 @@ class Lines:
         pass
 
     def update(self, count: int = 1) -> None:
-        """Count rounds, and say how many there were if that was long ago."""
+        """Count rounds, and print the count if the last line is old enough."""
         self.done += count
         now = time.monotonic()
         if now < self.next:
@@ -126,5 +126,5 @@ class Lines:
         print(f"ratebound: {words}, about {left:.0f} s left{note}", file=sys.stderr, flush=True)
 
     def set_postfix_str(self, text: str, refresh: bool = False) -> None:
-        """Keep what to say at the end of the next line."""
+        """Keep a note for the end of the next line."""
         self.note = text

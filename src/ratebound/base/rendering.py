@@ -1,7 +1,7 @@
-"""Documents as text, HTML, Markdown and JSON. Each format is a function; `FORMATS` knows them by name.
+"""Documents as text, HTML, Markdown and JSON. Each format is a function, listed by name in `FORMATS`.
 
-Words may come from people's tables, so every format writes them as words: a terminal is given nothing
-that it would obey, and HTML and Markdown nothing that they would take for markup.
+Words may come from users' tables, so every format escapes them: a terminal receives nothing that it
+would obey, and HTML and Markdown nothing that they would take for markup.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ratebound.base.writing import write_whole
 
 MARKS = {"kept": "✓", "uncertain": "?", "broken": "✗", "nothing": "–"}
 SIGNS = {"<=": "≤", ">=": "≥"}
-INDENT = "   "  # of what a section holds, in a text
-MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&$])")  # what Markdown would not take as it is
+INDENT = "   "  # of a section's content, in a text
+MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&$])")  # characters that Markdown would take for markup
 
 
 # --- text --------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def _escaped(words: str) -> str:
 
 
 def _quoted(words: str) -> str:
-    """Words between backticks, more of them than the words have in a row."""
+    """Words between backticks, one more than the longest run of backticks in the words."""
     words = _line(words).replace("|", "\\|")  # GitHub's tables end a cell there even inside backticks
     fence = "`" * (1 + max(map(len, re.findall("`+", words)), default=0))
     room = " " * (words[0] == "`" or words[-1] == "`")
@@ -134,7 +134,7 @@ def _quoted(words: str) -> str:
 
 
 def as_page(document: doc.Document) -> str:
-    """The whole page, with a table of contents if it has sections."""
+    """The whole page, with a table of contents if there are sections."""
     sections = [each for each in document.parts if isinstance(each, doc.Section) and each.name]
     top = [part for part in document.parts if not isinstance(part, doc.Section)] if sections else []
     links = [tag("li", tag("a", each.title, href=f"#{each.name}")) for each in sections]
@@ -151,7 +151,7 @@ def as_page(document: doc.Document) -> str:
 
 
 def as_fragment(document: doc.Document) -> str:
-    """The part of a page for a notebook; it has no script, and its style touches nothing else."""
+    """A fragment of HTML for a notebook; it has no script, and its style affects nothing else."""
     unnamed = (replace(p, name="") if isinstance(p, doc.Section) else p for p in document.parts)
     whole = tag("div", *_heading(document), *_blocks(list(unnamed)), class_="ratebound")
     return f"{style(__package__)}\n{whole}"
@@ -164,7 +164,7 @@ def _heading(document: doc.Document) -> list[Markup]:
 
 
 def _blocks(parts: Sequence[doc.Part], level: int = 2) -> list[Markup]:
-    """Parts one after the other; charts and facts stand side by side."""
+    """Parts one after the other; charts and facts go side by side."""
     blocks: list[Markup] = []
     for kind, run in groupby(parts, type):
         if kind is doc.Chart:
@@ -221,7 +221,7 @@ def _conclusion(part: doc.Conclusion) -> Markup:
 
 
 def _table(part: doc.ReportTable) -> Markup:
-    """A table in a frame in which it scrolls if it is wide; numbers are at the right."""
+    """A table in a frame that scrolls if it is wide; numbers are right-aligned."""
     heads = [tag("th", h.title, scope="col", class_=_side(h)) for h in part.heads]
     body = []
     for row in part.rows:
@@ -249,7 +249,7 @@ def _side(head: doc.Head) -> str | None:
 
 
 def _inline(cell: doc.Cell) -> Markup:
-    """What stands in a cell, or in a sentence."""
+    """The content of a cell or a sentence."""
     match cell:
         case doc.Datum(value=None):
             return tag("span", cell.shown, class_="n")
@@ -289,28 +289,28 @@ FORMATS: dict[str, Callable[[doc.Document], str]] = {
 
 
 class Documented:
-    """Something to read: it makes a `Document`, and is printed, shown and written from that."""
+    """Something to read: it makes a `Document`, from which it is printed, shown and written."""
 
     def document(self) -> doc.Document:
-        """All that there is to read, in no format yet.
+        """The whole content, before it has a format.
 
         Returns
         -------
         Document
-            What every format is made of.
+            The content that every format is made from.
         """
         raise NotImplementedError
 
     def render(self, form: str = "text", *, title: str | None = None) -> str:
-        """The whole of it in a format.
+        """The whole content in one format.
 
         Parameters
         ----------
         form : str, default="text"
-            ``"text"``, ``"html"`` (a page that needs nothing else), ``"markdown"``, ``"json"``, or one
+            ``"text"``, ``"html"`` (a self-contained page), ``"markdown"``, ``"json"``, or a format
             that was added to `ratebound.base.rendering.FORMATS`.
         title : str, default=None
-            Of a page. By default it has one.
+            The title of a page. By default the document's own.
 
         Returns
         -------
@@ -329,14 +329,14 @@ class Documented:
         return FORMATS[form](document if title is None else replace(document, title=title))
 
     def save_html(self, path: str | Path, *, title: str | None = None) -> None:
-        """Write a page that needs nothing else, whole or not at all.
+        """Write a self-contained page, whole or not at all.
 
         Parameters
         ----------
         path : str or path
             The file.
         title : str, default=None
-            Of the page. By default it has one.
+            The title of the page. By default the document's own.
         """
         write_whole(path, self.render("html", title=title).encode())
 

@@ -9,33 +9,33 @@ import numpy as np
 
 from ratebound.base.types import Array
 
-SOLVER = 1e-10  # the solver's own tolerance, in rows whose largest entry is 1; it takes no less
-ROUNDING = 1e-12  # of sums, relative to their terms; weights below it are none
-NOTHING = 1e-9  # weights that fall below 0 by less are 0
+SOLVER = 1e-10  # the solver's own tolerance, in rows whose largest entry is 1; it accepts no smaller one
+ROUNDING = 1e-12  # of sums, relative to their terms; smaller weights count as zero
+NOTHING = 1e-9  # weights below 0 by less than this are 0
 ATTEMPTS = (("highs-ds", True), ("highs-ds", False), ("highs-ipm", True))  # method, presolve
 
 
 class Unsolved(RuntimeError):
-    """The solver gave up; the message is its own."""
+    """The solver gave up; the message is the solver's."""
 
 
 @dataclass(frozen=True, eq=False)
 class Vertex:
-    """A solved program: its unknowns, the room left in each constraint, and the dual."""
+    """A solved program: its unknowns, the slack of each constraint, and the dual."""
 
     x: Array
     room: Array  # (m,) b - A x
-    prices: Array  # (m,) >= 0: what the cost would fall by, per unit of more room
-    sums: Array  # (groups,) what the cost would rise by, per unit of a group's sum
+    prices: Array  # (m,) >= 0: how much the cost would fall per unit of additional room
+    sums: Array  # (groups,) how much the cost would rise per unit of a group's sum
 
 
-@np.errstate(all="ignore")  # numbers of absurd size end in Unsolved
+@np.errstate(all="ignore")  # numbers that are too large raise Unsolved
 def solve(cost: Array, A: Array, b: Array, groups: Array) -> Vertex:
     """min cost·x with A x <= b and x >= 0, at a vertex.
 
-    `groups` (k,) numbers from 0 the group of each of the first k unknowns; each group sums to 1. The
-    others may only ease constraints: their entries in `A` are not positive. Rows that no x can break
-    are left out, so that rounding errors are not blown up to constraints.
+    `groups` (k,) numbers, from 0, the group of each of the first k unknowns; each group sums to 1. The
+    other unknowns can only ease constraints: their entries in `A` are not positive. Rows that no x can
+    break are left out, so that rounding errors are not magnified into constraints.
     """
     from scipy.sparse import csr_array
 
@@ -44,7 +44,7 @@ def solve(cost: Array, A: Array, b: Array, groups: Array) -> Vertex:
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     size = max(float(np.abs(cost).max()), 1e-300)
     scaled = cost / size
-    low = np.minimum.reduceat(scaled[:k][order], starts)  # the same for all x: it only costs digits
+    low = np.minimum.reduceat(scaled[:k][order], starts)  # the same for all x: it costs digits
     scaled[:k] -= low[groups]
     spread = max(float(scaled[:k].max()), 1e-6 * float(np.abs(scaled).max())) or 1.0
     reach = np.maximum.reduceat(A[:, :k][:, order], starts, axis=1).sum(axis=1)
@@ -67,7 +67,7 @@ def solve(cost: Array, A: Array, b: Array, groups: Array) -> Vertex:
 
 
 def _linprog(cost: Array, **program: Any) -> Any:
-    """SciPy's answer, by the first method that finds one."""
+    """SciPy's solution, by the first method that succeeds."""
     from scipy.optimize import linprog
 
     tight = {"primal_feasibility_tolerance": SOLVER, "dual_feasibility_tolerance": SOLVER}
@@ -76,7 +76,7 @@ def _linprog(cost: Array, **program: Any) -> Any:
         options = {**tight, "presolve": presolve}
         try:
             solved = linprog(cost, **program, bounds=(0, None), method=method, options=options)
-        except Exception as error:  # whatever it is, another method may work
+        except Exception as error:  # another method may work after any error
             said = said or str(error)
             continue
         if solved.status == 0 and solved.x is not None:
@@ -86,7 +86,7 @@ def _linprog(cost: Array, **program: Any) -> Any:
 
 
 def weights_of(vertex: Vertex, groups: Array) -> Array:
-    """The weights of a vertex, as the solver found them."""
+    """The weights of a vertex, as the solver returned them."""
     rounded = vertex.x[: len(groups)]
     rounded = np.where(rounded > ROUNDING, rounded, 0.0)
     weights: Array = rounded / np.bincount(groups, rounded)[groups]
@@ -95,11 +95,11 @@ def weights_of(vertex: Vertex, groups: Array) -> Array:
 
 @np.errstate(all="ignore")
 def polished(vertex: Vertex, H: Array, level: float, right: Array, groups: Array) -> Array:
-    """The weights of a vertex where ``Hᵀp <= right``, moved to where its tight constraints are `level`.
+    """The weights of a vertex with ``Hᵀp <= right``, moved so that its tight constraints equal `level`.
 
-    A group with one member needs no computing; for the members of the others, their groups' sums and
-    the tight constraints make a square system, solved to full precision. Those with a price come first:
-    while they are tight the weights stay the best there are.
+    A group with one member needs no computation. For the other members, their groups' sums and the tight
+    constraints form a square system, which is solved to full precision. Constraints with a price come
+    first: while they are tight, the weights stay optimal.
     """
     rough = weights_of(vertex, groups)
     alone = np.bincount(groups, rough > 0)[groups] == 1

@@ -8,8 +8,8 @@ from ratebound.base.types import Array
 
 
 def read_tensors(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
-    """What the header of a file says, and its arrays; ValueError where it is not a whole file."""
-    from safetensors import SafetensorError, safe_open  # whoever reads no file needs none of it
+    """The header of a file and its arrays; raises ValueError if the file is damaged."""
+    from safetensors import SafetensorError, safe_open  # imported only when a file is read
 
     try:
         with safe_open(path, framework="numpy") as file:

@@ -1,4 +1,4 @@
-"""The type of arrays that are NumPy's; `base/arrays.py` has the one of arrays of either library."""
+"""The type of NumPy arrays; `base/arrays.py` has the type of arrays of either library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all: next to its place first, then moved there."""
+"""Writing a file whole or not at all: it is written beside its target, then moved there."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import BinaryIO
 
 
 def write_whole(path: str | Path, content: bytes) -> Path:
-    """Write `content` to a file, making its folders, or leave what was there; returns the path.
+    """Write `content` to a file and make its folders, or leave the old file; return the path.
 
-    A link stays a link to the file that is written, and a file keeps its permissions. A device or a
-    pipe has no place to move a file to, and is written to.
+    A link stays a link to the file that is written, and a file keeps its permissions. A device or a pipe
+    cannot be replaced by a file, so it is written to directly.
     """
     with whole_file(path) as file:
         file.write(content)
@@ -24,14 +24,14 @@ def write_whole(path: str | Path, content: bytes) -> Path:
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[BinaryIO]:
-    """The same for what is written piece by piece: a file that is there once all is written."""
+    """The same for a file written piece by piece: it appears once everything is written."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file() and not target.is_dir():
         with open(target, "wb") as file:
             yield file
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")  # which nobody uses
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")  # a name that is not in use
     try:
         with open(beside, "xb") as file:
             yield file
@@ -43,13 +43,13 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
     except BaseException as error:
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            error.filename = str(path)  # a full disk names no file
+            error.filename = str(path)  # the error of a full disk does not name the file
         raise
 
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Wait until no other run is alone in `folder`, if the system can tell."""
+    """Wait until no other run holds `folder`, then hold it, if the system supports locks."""
     try:
         import fcntl
     except ImportError:  # on Windows

@@ -1,9 +1,9 @@
 """Products with a matrix of zeros and ones that is kept as bits, eight to a byte.
 
-A few vectors may be multiplied with the bits themselves, by loops that numba compiles: a column's bits
-of many rows at a time say where to add, and rows that only count are counted 64 at a time. Otherwise
-vectors are multiplied with numbers: some rows at a time are unpacked, so that the numbers stay in the
-cache and are never all there.
+Up to a few vectors are multiplied with the bits themselves, by loops that numba compiles: the bits of a
+column, for many rows at once, say where to add, and unweighted rows are counted 64 at a time. More
+vectors are multiplied with numbers: a block of rows is unpacked at a time, so that the numbers stay in
+the cache and the whole matrix is never unpacked at once.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ratebound.base.types import Array
 from ratebound.kernels.dispatch import loop
 
 Block = tuple[slice, Array]  # some rows, and their numbers
-AT_ONCE = 2**18  # numbers that are unpacked at a time
-KEPT = 2**21  # numbers up to which they are unpacked once, and kept
-SMALL = 2**16  # numbers up to which looking for zeros takes longer than multiplying with them
-FEW = 4  # vectors up to which products with the bits themselves are faster
+AT_ONCE = 2**18  # numbers unpacked at a time
+KEPT = 2**21  # up to this many numbers, they are unpacked once and kept
+SMALL = 2**16  # up to this many numbers, looking for zeros takes longer than multiplying
+FEW = 4  # up to this many vectors, products with the bits are faster
 BYTES = {  # a byte's bits (256, 8), as numbers of either precision
     np.dtype(kind): np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(kind)
     for kind in ("float32", "float64")
 }
-REORDERED = {"reassoc", "nsz"}  # sums in any order, as in every product; what is infinite stays so
+REORDERED = {"reassoc", "nsz"}  # sums in any order, as in every product; infinities stay infinite
 ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(
     axis=1, dtype=np.uint8
-)  # a byte's
+)  # of a byte
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Bits:
 
     width: int
     packed: Array  # (rows, bytes) uint8, as `numpy.packbits` gives them
-    loops: bool = False  # whether numba may be used, which takes a second to load
+    loops: bool = False  # whether numba may be used, which takes a second to import
 
     def __len__(self) -> int:
         return len(self.packed)
@@ -63,7 +63,7 @@ class Bits:
             return spread
         blocks = self._unpacked(table.dtype)
         if len(table) > FEW and len(self) * self.width > SMALL:
-            used = np.flatnonzero(table.any(axis=0))  # few, where most constraints have no weight
+            used = np.flatnonzero(table.any(axis=0))  # few if most constraints have no weight
             if len(used) <= self.width // 4:
                 table, blocks = table[:, used], self._picked(used, table.dtype)
         parts = [(inside @ table.T).T for _, inside in blocks]  # faster than table @ inside.T
@@ -82,7 +82,7 @@ class Bits:
         return totals
 
     def count(self, marks: Array) -> Array:
-        """How many of the rows marked, (r, rows) bool, each column has: (r, width)."""
+        """How many marked rows, (r, rows) bool, have a one in each column: (r, width)."""
         if not self.loops:
             return self.total(marks.astype(np.float32 if len(self) < 2**24 else np.float64))
         packed = np.zeros((len(marks), 8 * len(self._turned)), dtype=np.uint8)
@@ -96,7 +96,7 @@ class Bits:
     def _turned(self) -> Array:
         """The bits (groups, 64 * words) as uint64: a column's bits of 64 rows are one number.
 
-        That of column 64 i + j is number i + words * (j ^ 7).
+        Column 64 i + j is number i + words * (j ^ 7).
         """
         groups, words = -(-len(self) // 64), -(-self.width // 64)
         padded = np.zeros((64 * groups, 8 * words), dtype=np.uint8)
@@ -106,7 +106,7 @@ class Bits:
         return numbers.reshape(groups, 64 * words)
 
     def _unpacked(self, dtype: Any) -> Iterable[Block]:
-        """Some rows at a time, as numbers (some, width)."""
+        """Blocks of rows, as numbers (some, width)."""
         table, bits = BYTES[np.dtype(dtype)], 8 * self.packed.shape[1]
         blocks = (
             (rows, table.take(self.packed[rows], axis=0).reshape(-1, bits)[:, : self.width])
@@ -123,7 +123,7 @@ class Bits:
         return {}
 
     def _picked(self, columns: Array, dtype: Any) -> Iterator[Block]:
-        """Some rows at a time, these columns of them as numbers (some, columns)."""
+        """Blocks of rows, with these columns only, as numbers (some, columns)."""
         at, shift = columns >> 3, (~columns & 7).astype(np.uint8)
         for rows in self._steps(len(columns)):
             yield rows, ((self.packed[rows].take(at, axis=1) >> shift) & 1).astype(dtype)
@@ -163,7 +163,7 @@ def _total(words: Any, values: Any, out: Any) -> None:
 
 @loop()
 def _turn(numbers: Any, words: Any) -> None:
-    """Transpose each block of 64 rows x 64 bits, in place: halves, quarters, ... change their places."""
+    """Transpose each block of 64 rows x 64 bits, in place: halves, then quarters, ... are swapped."""
     width, mask = 32, np.uint64(0xFFFFFFFF)
     while width:
         by, size = np.uint64(width), width * words
@@ -188,7 +188,7 @@ def _count(turned: Any, marks: Any, out: Any) -> None:
             if marked:
                 numbers = turned[group]
                 for i in range(numbers.shape[0]):
-                    # The sum of a number's bits, in the words by which compilers know it.
+                    # The sum of a number's bits, in a form that compilers recognise.
                     x = numbers[i] & marked
                     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
                     threes = np.uint64(0x3333333333333333)

@@ -1,7 +1,7 @@
-"""Calibrators of lattice models: plainly, and as compiled loops.
+"""Calibrators of lattice models: in plain PyTorch, and as compiled loops.
 
-In loops a block of rows goes through one feature's calibrator at a time, forward and backward alike, so
-that the shares of its pieces that lie below each row are never written to memory, nor kept.
+In the loops, a block of rows goes through one feature's calibrator at a time, forward and backward. So
+the share of each piece below each row is never written to memory, nor kept.
 """
 
 # mypy: disable-error-code=no-untyped-def
@@ -17,24 +17,24 @@ from ratebound.kernels.dispatch import EACH, SUMS, loop
 
 
 class Fixed(NamedTuple):
-    """What never changes about a lattice model; its features are numbers, then categories."""
+    """The fixed parts of a lattice model; its features are numbers, then categories."""
 
-    columns: Tensor  # (F,) of the rows
-    start: Tensor  # (numbers, k - 1), where each piece of a calibrator begins
+    columns: Tensor  # (F,) of the input rows
+    start: Tensor  # (numbers, k - 1), the start of each piece of a calibrator
     steepness: Tensor  # (numbers, k - 1), one over its length
     sizes: Tensor  # (categories, 1)
-    offsets: Tensor  # (categories, 1), where the values of each begin
+    offsets: Tensor  # (categories, 1), the first value of each
     subsets: Tensor  # (L, D) of the features
 
 
 def calibrated(numbers: Tensor, categories: Tensor, rows: Tensor, fixed: Fixed) -> Tensor:
-    """(K, F, b) of the features, numbers first; in [0, 1] once projected.
+    """The calibrated features (K, F, b), numbers first; in [0, 1] once projected.
 
     Calibrators' values are (K, numbers, k + 1) and (K, values).
     """
     columns = rows.T.index_select(0, fixed.columns)
     x, codes = columns[: len(fixed.start)], columns[len(fixed.start) :]
-    # The first keypoint's value, plus the rise of each piece times the share of it that is passed.
+    # The first keypoint's value, plus the rise of each piece times the share of it below x.
     rises = numbers[..., :-1].diff(dim=-1).transpose(0, 1)
     known = (rises @ _passed(x, fixed)).transpose(0, 1) + numbers[..., :1]
     of_numbers = torch.where(x.isnan(), numbers[..., -1:], known)
@@ -57,7 +57,7 @@ def _passed(x: Tensor, fixed: Fixed) -> Tensor:
 def calibrate(
     rows, columns, start, steepness, sizes, offsets, numbers, categories, inputs, x, shares, first, last
 ):  # fmt: skip
-    """Inputs of lattices in [-1, 1], those from `first` to before `last`: numbers, then categories."""
+    """Inputs of lattices in [-1, 1], from `first` up to `last`: numbers, then categories."""
     pieces, one = start.shape[1], rows.dtype.type(1)
     for feature in range(first, last):
         if feature >= len(start):
@@ -76,7 +76,7 @@ def calibrate(
                 values, out = numbers[setting, feature], inputs[setting, feature][begin : begin + count]
                 for row in range(count):
                     out[row] = values[0] + values[0] - one
-                # Piece after piece, so that the sum never falls where every piece rises.
+                # Piece after piece, so that the sum never falls if every piece rises.
                 for piece in range(pieces):
                     rise = values[piece + 1] - values[piece]
                     rise += rise
@@ -92,9 +92,9 @@ def add_by_values(
     rows, columns, start, steepness, sizes, offsets, slopes, gradient, by_numbers, by_categories,
     x, own, shares, first, last,
 ):  # fmt: skip
-    """Add the gradients by the values of features from `first` to before `last`.
+    """Add the gradients with respect to the values of features from `first` up to `last`.
 
-    The gradient by a calibrated feature is its slope (K, F, b) times that by the totals (K, b).
+    The gradient by a calibrated feature is its slope (K, F, b) times the gradient by the totals (K, b).
     """
     pieces, zero = start.shape[1], rows.dtype.type(0)
     for feature in range(first, last):
@@ -132,7 +132,7 @@ def add_by_values(
 
 @loop(**EACH)
 def _pass(rows, column, start, steepness, x, shares, count):
-    """The share of each piece of a calibrator that lies below a row's value, all 0 where it is NaN."""
+    """The share of each piece of a calibrator below a row's value; all 0 if the value is NaN."""
     zero, one = rows.dtype.type(0), rows.dtype.type(1)
     for row in range(count):
         x[0, row] = rows[row, column]
@@ -146,5 +146,5 @@ def _pass(rows, column, start, steepness, x, shares, count):
 
 @loop(nogil=True)
 def _code(value, size):
-    """The place of a category's value, unknown ones and NaN last."""
+    """The index of a category's value; unknown values and NaN come last."""
     return int(value) if 0 <= value < size else size

@@ -1,8 +1,8 @@
 """Calibrators of lattice models on a GPU, one kernel forward and one back, written in Triton.
 
-`calibrators` says what they are, in PyTorch's operations, and runs those where Triton is missing.
-The gradient by a keypoint's value is a sum over rows of the hat function around it; sums are taken in a
-fixed order, without atomic additions, so that results repeat.
+`calibrators` defines them, in PyTorch's operations, which run if Triton is missing.
+The gradient by a keypoint's value is a sum over rows of the hat function around it. Sums are taken in a
+fixed order, without atomic additions, so that results are reproducible.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ratebound.kernels.calibrators import Fixed
 
 WARPS = 4
 ROWS = 32 * WARPS  # one for each thread
-SLOTS = 16  # values whose gradient a thread sums up at a time
-PROGRAMS = 1024  # as many as keep a large GPU busy
-VARYING = ["by_row", "by_column", "rows", "count", "keypoints", "values"]  # but not compiled anew
+SLOTS = 16  # values whose gradient a thread sums at a time
+PROGRAMS = 1024  # enough to keep a large GPU busy
+VARYING = ["by_row", "by_column", "rows", "count", "keypoints", "values"]  # no new compilation for these
 
 
 def inputs_of(rows: Tensor, numbers: Tensor, categories: Tensor, fixed: Fixed) -> Tensor:
@@ -35,10 +35,10 @@ def values_gradient(
     rows: Tensor, slopes: Tensor, gradient: Tensor, numbers: Tensor, categories: Tensor,
     fixed: Fixed, most: int,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """By numbers and categories, whose shapes count; the gradient by inputs is slopes times gradient.
+    """The gradients by numbers and categories, of their shapes; by inputs it is slopes times gradient.
 
-    Slopes are (K, F + 1, b), the last of no account, the gradient (K, b); a feature has at most so many
-    values.
+    Slopes are (K, F + 1, b), of which the last is ignored, and the gradient is (K, b). No feature has
+    more than `most` values.
     """
     settings, features, slots = len(numbers), len(fixed.columns), triton.cdiv(most, SLOTS)
     parts = max(1, min(PROGRAMS // (settings * features * slots), triton.cdiv(len(rows), 4 * ROWS)))
@@ -67,7 +67,7 @@ def _finite(x):
 
 @triton.jit
 def _slot(code, size):
-    """Where the value of a code is among those of its category; NaN and unknown codes have the last."""
+    """The slot of a code among its category's values; NaN and unknown codes have the last."""
     known = (code >= 0) & (code < size)
     return tl.where(known, code, size.to(code.dtype)).to(tl.int32)
 
@@ -77,7 +77,7 @@ def _forward(
     table, by_row, by_column, numbers, categories, out,
     columns, start, steepness, sizes, offsets, rows, count, keypoints, values, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """A feature of a setting in a block of rows."""
+    """One feature of one setting, for a block of rows."""
     feature, setting = tl.program_id(1), tl.program_id(2)
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
@@ -106,7 +106,7 @@ def _forward(
 
 @triton.jit
 def _piece(start, steepness, number, pieces):
-    """Where pieces begin, one over their lengths, and the share of each that lies below any number."""
+    """The starts of pieces, one over their lengths, and the share of each below any number."""
     fits = (number >= 0) & (number < pieces)
     begins = tl.load(start + number, mask=fits, other=0.0)[:, None]
     rises = tl.load(steepness + number, mask=fits, other=0.0)[:, None]
@@ -122,7 +122,7 @@ def _by_input(slopes, gradient, row, rows):
 
 @triton.jit
 def _passed(x, piece):
-    """(SLOTS, ROWS) shares of pieces below x: all of what is before the first, none after the last."""
+    """(SLOTS, ROWS) shares of pieces below x: 1 before the first piece, 0 after the last."""
     return tl.minimum(tl.maximum((x[None, :] - piece[0]) * piece[1], piece[2]), 1.0)
 
 
@@ -132,7 +132,7 @@ def _backward(
     columns, start, steepness, sizes, offsets, rows, count, keypoints, values, features,
     SLOTS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """The gradient by some values of a feature of a setting over some blocks of rows."""
+    """The gradient by some values of one feature of one setting, over some blocks of rows."""
     own, part = tl.program_id(0), tl.program_id(2)
     feature, setting = own % features, own // features
     slot = tl.program_id(1) * SLOTS + tl.arange(0, SLOTS)

@@ -1,7 +1,7 @@
 """Which version of a kernel runs: a loop that numba compiles, a kernel in Triton, or the plain one.
 
-The plain version runs if neither numba nor Triton is installed or fits, and everywhere with
-RATEBOUND_PLAIN=1. How loops are compiled, and dealt out to threads, is here as well.
+The plain version runs if numba and Triton are missing or do not apply, and always with
+RATEBOUND_PLAIN=1. Loops are compiled, and distributed over threads, here as well.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import Tensor
 
-PLAIN = "RATEBOUND_PLAIN"  # set to 1 it leaves numba and Triton alone
+PLAIN = "RATEBOUND_PLAIN"  # if set to 1, numba and Triton are not used
 
-MOST_INPUTS = 8  # of a lattice, for Triton: the code for more takes too long to compile
-LONGEST_LINE = 64  # values of a calibrator, for Triton, whose square has to be held
+MOST_INPUTS = 8  # of a lattice, for Triton: code for more takes too long to compile
+LONGEST_LINE = 64  # values of a calibrator, for Triton, which holds their square
 
 CACHED = 2**17  # bytes of a block
-WORTH = 2**21  # multiplications, some tenths of a millisecond: ten times what it takes to ask a thread
-VECTOR = 16  # rows that may be computed with at once
-# Sums over rows may be taken in any order. No product may be fused with a sum: which are then depends on
-# whether a loop was compiled in this process or read from disk, and with it the last bits.
+WORTH = 2**21  # multiplications, tenths of a millisecond: ten times the cost of using a thread
+VECTOR = 16  # rows computed at once
+# Sums over rows may be taken in any order. No product may be fused with a sum: which ones are fused, and
+# so the last bits, would depend on whether a loop was compiled here or read from disk.
 SUMS: dict[str, Any] = {"fastmath": {"reassoc", "nsz"}, "nogil": True}
 EACH: dict[str, Any] = {"fastmath": {"nsz"}, "nogil": True}
 
@@ -43,15 +43,15 @@ def _plain() -> bool:
 
 @cache
 def numba_works() -> bool:
-    """Whether loops can be compiled: numba is there and works, and nobody asked to do without it."""
+    """Whether loops can be compiled: numba is installed, works and is not switched off."""
     if _plain() or find_spec("numba") is None:
         return False
     try:
         import numba  # noqa: F401
-    except Exception as error:  # such as that it does not know this NumPy yet
+    except Exception as error:  # for example, it may not support this NumPy yet
         warnings.warn(
-            f"numba is installed, but cannot be imported ({error}): loops are not compiled, which only "
-            f"takes longer. To leave numba alone set {PLAIN}=1",
+            f"numba is installed but cannot be imported ({error}): loops are not compiled, which only "
+            f"takes longer. To run without numba, set {PLAIN}=1",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -61,7 +61,7 @@ def numba_works() -> bool:
 
 @cache
 def _triton_works() -> bool:
-    """Whether kernels run here. Triton comes with PyTorch, but the C compiler it asks for does not."""
+    """Whether kernels run here. Triton comes with PyTorch, but the C compiler it needs does not."""
     if _plain() or find_spec("triton") is None:
         return False
     from ratebound.kernels.lattices_triton import try_one
@@ -70,7 +70,7 @@ def _triton_works() -> bool:
 
 
 def by_numba(*tensors: Tensor) -> bool:
-    """Whether compiled loops take these tensors."""
+    """Whether compiled loops accept these tensors."""
     first = tensors[0]
     return (
         all(t.device.type == "cpu" and t.dtype == first.dtype for t in tensors)
@@ -80,7 +80,7 @@ def by_numba(*tensors: Tensor) -> bool:
 
 
 def by_triton(rank: int, *tensors: Tensor) -> bool:
-    """Whether Triton's kernels take these tensors, for lattices of so many inputs."""
+    """Whether Triton's kernels accept these tensors, for lattices of `rank` inputs."""
     first = tensors[0]
     if not first.is_cuda or not _single_or_double(first) or rank > MOST_INPUTS:
         return False
@@ -95,11 +95,11 @@ def _single_or_double(tensor: Tensor) -> bool:
 
 
 class Loop:
-    """A function compiled at its first call; numba itself is not imported before that either.
+    """A function compiled at its first call; numba itself is not imported earlier either.
 
-    It may call other loops of its module, which become part of it: functions of their own would be
-    compiled by themselves too, and which of the two a process runs, with other last bits, would depend
-    on what it has read from disk.
+    It may call other loops of its module, which are inlined. Separate functions would also be compiled
+    by themselves, and which of the two a process runs, with different last bits, would depend on what it
+    has read from disk.
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ class Loop:
     @cached_property
     def _compiled(self) -> Any:
         compiled = self._made()
-        with suppress(RuntimeError):  # where nothing can be written, it is compiled in every process
+        with suppress(RuntimeError):  # if nothing can be written, every process compiles it
             compiled.enable_caching()
         return compiled
 
@@ -121,7 +121,7 @@ class Loop:
         return self._made(inline="always")
 
     def _made(self, **more: Any) -> Any:
-        """What numba makes of the function, with those it names inside."""
+        """The function as numba compiles it, with the loops that it calls inlined."""
         import numba
 
         code, known = self.function.__code__, self.function.__globals__
@@ -137,12 +137,12 @@ def loop(**options: Any) -> Callable[[Callable[..., Any]], Loop]:
 
 
 def as_array(given: Tensor) -> Any:
-    """The numbers of a tensor as loops take them, shared where they lie one after the other."""
+    """The numbers of a tensor as an array for loops, shared if they are contiguous."""
     return given.detach().contiguous().numpy()
 
 
 def scratch(like: Tensor, rows: int, *sizes: int) -> list[Any]:
-    """Arrays of so many numbers for each row of a block, aligned as tensors are."""
+    """Arrays with the given sizes for each row of a block, aligned as tensors are."""
     most = CACHED // like.element_size() // sum(sizes) // VECTOR * VECTOR
     width = min(max(most, VECTOR), -(-rows // VECTOR) * VECTOR)
     whole, ends = like.new_empty(sum(sizes), width).numpy(), list(accumulate(sizes, initial=0))
@@ -150,11 +150,11 @@ def scratch(like: Tensor, rows: int, *sizes: int) -> list[Any]:
 
 
 def in_parts(run: Callable[[int, int], None], total: int, each: int) -> None:
-    """Run `run(first, last)` over 0, ..., total, each of so many multiplications, in parts.
+    """Run `run(first, last)` over 0, ..., total in parts, where each item takes `each` multiplications.
 
-    There are at most as many at a time as PyTorch's own operations have threads, and none smaller than
-    is worth a thread. What is run is to leave the interpreter to others, as loops compiled with `nogil`
-    do.
+    There are at most as many parts at a time as PyTorch's own operations have threads, and no part is
+    too small to be worth a thread. `run` must release the interpreter lock, as loops compiled with
+    `nogil` do.
     """
     import torch
 
@@ -176,4 +176,4 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads stay with the parent
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked child has no threads

@@ -1,15 +1,15 @@
 """Multilinear interpolation in many small lattices at once: the hot path of lattice models.
 
 A multilinear function of D inputs in [-1, 1] is a combination of the 2^D products of inputs. With the
-inputs in two halves it is u(z)ᵀ C l(z), l and u the products within each half and C the coefficients
-as a matrix: one batched matrix product, and 2 · 2^(D/2) instead of 2^D products for each row. The slope
-with respect to the inputs does not depend on what comes after, so the forward pass takes it as well,
-and sums it up per feature: what is kept until the backward pass is as small as the batch itself.
+inputs in two halves it is u(z)ᵀ C l(z), where l and u are the products within each half and C holds the
+coefficients as a matrix. That is one batched matrix product, and 2 · 2^(D/2) instead of 2^D products per
+row. The slope with respect to the inputs does not depend on later steps. So the forward pass computes it
+too and sums it per feature: what is kept for the backward pass is as small as the batch itself.
 
-In compiled loops a block of rows goes through one lattice at a time: its products, sums and slopes stay
-in the cache next to the processor, where the plain version writes those of many lattices to memory in
-every pass. Rows are the innermost loop everywhere, and tables are taken four products at a time, so that
-compilers turn rows into vectors and keep the coefficients in registers.
+In compiled loops, a block of rows goes through one lattice at a time. Its products, sums and slopes stay
+in the processor's cache, whereas the plain version writes those of many lattices to memory in every
+pass. Rows are the innermost loop everywhere, and tables are read four products at a time, so that
+compilers vectorise over rows and keep the coefficients in registers.
 """
 
 # mypy: disable-error-code=no-untyped-def
@@ -26,14 +26,14 @@ from torch.autograd.function import once_differentiable
 from ratebound.kernels.dispatch import EACH, SUMS, loop
 
 ROWS, NUMBERS = 2**12, 2**19  # rows and products at a time on a CPU, so that they stay in its cache
-ON_DEVICE = 2**16, 2**26  # and elsewhere, where only memory bounds them
+ON_DEVICE = 2**16, 2**26  # and on other devices, limited only by memory
 
 
 def coefficients(vertices: Tensor) -> Tensor:
     """(K·L, 2^⌈D/2⌉, 2^⌊D/2⌋) coefficients of products, from values at vertices (K, 2^D, L).
 
-    Bit d of a vertex's number says whether it lies at -1 or at 1 in input d. The coefficients are the
-    values' Walsh transform: no larger than the values, so that single precision loses little.
+    Bit d of a vertex's number says whether it is at -1 or at 1 in input d. The coefficients are the
+    Walsh transform of the values. They never exceed the values, so single precision loses little.
 
     >>> coefficients(torch.tensor([[[0.0], [1.0], [10.0], [11.0]]]))  # 5.5 + z0/2 + 5 z1
     tensor([[[5.5000, 0.5000],
@@ -43,7 +43,7 @@ def coefficients(vertices: Tensor) -> Tensor:
     rank = corners.bit_length() - 1
     table = vertices
     for d in range(rank):
-        # Input by input, so that equal values cancel to the last bit: where a lattice is flat along an
+        # Input by input, so that equal values cancel to the last bit: if a lattice is flat along an
         # input, so are its computed scores.
         low, high = table.view(settings, corners >> (d + 1), 2, 2**d, lattices).unbind(2)
         table = torch.stack([low + high, high - low], 2) / 2
@@ -109,7 +109,7 @@ def _totals(
 
 
 def _table_gradient(inputs: Tensor, table: Tensor, subsets: Tensor, gradient: Tensor) -> Tensor:
-    """The gradient by the table, of its shape, from that by the totals (K, b)."""
+    """The gradient by the table, of its shape, from the gradient by the totals (K, b)."""
     by_table = torch.zeros_like(table)
     low = table.shape[2].bit_length() - 1
     for rows, own, part in _blocks(inputs, table, len(table) // len(gradient)):
@@ -123,7 +123,7 @@ def _table_gradient(inputs: Tensor, table: Tensor, subsets: Tensor, gradient: Te
 
 
 def _blocks(inputs: Tensor, table: Tensor, lattices: int) -> Iterator[tuple[slice, slice, slice]]:
-    """Rows, settings and lattices of the blocks that are worked through one after the other.
+    """Rows, settings and lattices of the blocks that are processed one after the other.
 
     A block covers several settings with all their lattices, or some of the lattices of one setting.
     """
@@ -134,7 +134,7 @@ def _blocks(inputs: Tensor, table: Tensor, lattices: int) -> Iterator[tuple[slic
     if most >= lattices:
         step, size = most // lattices, most // lattices * lattices
     else:
-        step, size = 1, -(-lattices // -(-lattices // most))  # as few blocks as that takes, alike
+        step, size = 1, -(-lattices // -(-lattices // most))  # as few blocks as possible, of equal size
     for first in range(0, total, rows):
         taken = slice(first, min(first + rows, total))
         for setting in range(0, settings, step):
@@ -144,12 +144,12 @@ def _blocks(inputs: Tensor, table: Tensor, lattices: int) -> Iterator[tuple[slic
 
 
 def _gathered(inputs: Tensor, chosen: Tensor, rank: int) -> Tensor:
-    """(D, n, b): the inputs of n lattices, the first of each, then the second of each."""
+    """(D, n, b): the inputs of n lattices, the first inputs of all, then the second inputs."""
     return inputs.index_select(0, chosen).view(rank, len(chosen) // rank, -1)
 
 
 def _products(z: Tensor) -> Tensor:
-    """(2^h, n, b) products of the subsets of h inputs (h, n, b); bit d says whether input d is in."""
+    """(2^h, n, b) products of the subsets of h inputs (h, n, b); bit d stands for input d."""
     inputs, n, rows = z.shape
     products = z.new_empty(2**inputs, n, rows)
     products[0] = 1.0
@@ -166,10 +166,10 @@ def _combined(table: Tensor, products: Tensor) -> Tensor:
 def _fold(
     by_products: Tensor, z: Tensor, products: Tensor | None = None, slope: Tensor | None = None
 ) -> None:
-    """Sums of coefficients (n, 2^h, b) times products of inputs (h, n, b), left in the first, (n, 0, b).
+    """Sums of coefficients (n, 2^h, b) times products of inputs (h, n, b), left in (n, 0, b).
 
-    As in Horner's rule, one input is factored out at a time. Its slope, where one is asked for, is the
-    sum of what stands at it times the products of the inputs yet to be factored out.
+    As in Horner's rule, one input is factored out at a time. Its slope, if asked for, is the sum of its
+    coefficients times the products of the inputs yet to be factored out.
     """
     for d in reversed(range(len(z))):
         without, with_it = by_products[:, : 2**d], by_products[:, 2**d : 2 ** (d + 1)]
@@ -179,15 +179,15 @@ def _fold(
 
 
 # --- compiled ------------------------------------------------------------------------------------
-# Arrays are z (K, F, b) of the inputs, tables (K, L, 2^⌈D/2⌉, 2^⌊D/2⌋) of the coefficients, subsets
-# (L, D), and room for blocks of rows.
+# Arrays are z (K, F, b) for the inputs, tables (K, L, 2^⌈D/2⌉, 2^⌊D/2⌋) for the coefficients, subsets
+# (L, D), and scratch memory for blocks of rows.
 
 
 @loop(nogil=True)
 def transform(work, table, turned):
     """The coefficients, and the same with upper and lower half exchanged, from values (K, 2^D, L).
 
-    The values are overwritten. Input by input, so that equal ones cancel to the last bit.
+    The values are overwritten. It goes input by input, so that equal values cancel to the last bit.
     """
     settings, corners, lattices = work.shape
     lower, half = table.shape[3], work.dtype.type(0.5)
@@ -211,7 +211,7 @@ def transform(work, table, turned):
 
 @loop(nogil=True)
 def turn_back(by_table, out):
-    """The gradient by values (K, 2^D, L) from that by coefficients."""
+    """The gradient by values (K, 2^D, L) from the gradient by coefficients."""
     settings, corners, lattices = out.shape
     lower, half = by_table.shape[3], out.dtype.type(0.5)
     for setting in range(settings):
@@ -235,9 +235,9 @@ def turn_back(by_table, out):
 def interpolate_rows(
     inputs, table, turned, subsets, slopes, means, z, slope, low, high, by_low, by_high, first, last
 ):
-    """Means (K, b) over lattices, of rows from `first` to before `last`, and slopes of their totals.
+    """Means (K, b) over lattices for rows from `first` up to `last`, and slopes of their totals.
 
-    Slopes (K, F, b) are added to what they were, and none are taken where they have no rows.
+    Slopes (K, F, b) are added to their old values; none are computed if the array has no rows.
     """
     lattices, rank = subsets.shape
     middle, share = rank // 2, 1 / means.dtype.type(lattices)
@@ -269,7 +269,7 @@ def interpolate_rows(
 
 @loop(**SUMS)
 def add_by_table(inputs, subsets, gradient, out, z, low, high, first, last):
-    """Add the gradients of tables from `first` to before `last`, from that by totals (K, b)."""
+    """Add the gradients of tables from `first` up to `last`, from the gradient by totals (K, b)."""
     lattices, rank = subsets.shape
     middle, rows = rank // 2, inputs.shape[2]
     for number in range(first, last):
@@ -297,9 +297,9 @@ def _gather(inputs, subset, start, z, count):
 
 @loop(**EACH)
 def _multiply(z, start, end, products, count):
-    """The products of the subsets of inputs from `start` to before `end`.
+    """The products of the subsets of inputs from `start` up to `end`.
 
-    Bit d says whether the d-th of these is in.
+    Bit d says whether the d-th of these is included.
     """
     for row in range(count):
         products[0, row] = 1
@@ -342,9 +342,9 @@ def _combine(table, products, out, count):
 
 @loop(**EACH)
 def _fold_rows(sums, z, start, end, products, slope, count):
-    """Sums times products of inputs from `start` to before `end`, added up into the first; and slopes.
+    """Sums times products of inputs from `start` up to `end`, added into the first; and slopes.
 
-    As in Horner's rule, inputs are factored out from the last on, the last three of them at once.
+    As in Horner's rule, inputs are factored out from the last, the last three of them at once.
     """
     for d in range(end - start - 1, 2, -1):
         half = 1 << d

@@ -1,11 +1,11 @@
 """Interpolation in small lattices on a GPU, one kernel forward and one back, written in Triton.
 
-The arithmetic is that of `interpolation`, which says what it is and runs where Triton is missing. A
-thread has a row, or a few, and all products of its inputs in registers; the coefficients are the same
-for all rows. Sums are taken in a fixed order, without atomic additions, so that results repeat: where
-there are too few rows to fill the device, lattices are dealt out to several programs (forward), or rows
-are (back), and what each finds is summed at the end. Block sizes follow from the shapes by rule, so that
-a round can be recorded as a CUDA graph.
+The arithmetic is the same as in `interpolation`, which documents it and runs if Triton is missing. A
+thread handles one or a few rows and keeps all products of their inputs in registers; the coefficients
+are the same for all rows. Sums are taken in a fixed order, without atomic additions, so that results are
+reproducible. If there are too few rows to fill the device, several programs share the lattices (forward)
+or the rows (backward), and their results are summed at the end. Block sizes follow from the shapes by
+rule, so that a round can be recorded as a CUDA graph.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import triton.language as tl
 from torch import Tensor
 
 WARPS, EACH = 2, 1  # threads of a program, over 32, and rows of a thread
-WRITTEN_OUT, UPPER = 4, 3  # inputs whose products are, and of the others as many as are looped over
-ACCUMULATED = 64  # coefficients whose gradient a thread sums up at a time
-PROGRAMS = 2048  # as many as keep a large GPU busy
+WRITTEN_OUT, UPPER = 4, 3  # inputs whose products are written out, and at most looped over
+ACCUMULATED = 64  # coefficients whose gradient a thread sums at a time
+PROGRAMS = 2048  # enough to keep a large GPU busy
 
 
 def coefficients(vertices: Tensor) -> Tensor:
@@ -32,7 +32,7 @@ def coefficients(vertices: Tensor) -> Tensor:
 def totals(inputs: Tensor, table: Tensor, subsets: Tensor, differentiate: bool) -> Tensor:
     """(K, F + 1, b): slopes by the inputs (K, F, b) of the means over lattices, and the means (K, 1, b).
 
-    Without slopes the means are alone. Coefficients are (K·L, ...), subsets (L, D).
+    Without slopes, only the means are returned. Coefficients are (K·L, ...), subsets (L, D).
     """
     (settings, features, rows), (lattices, rank) = inputs.shape, subsets.shape
     high = min(UPPER, max(0, rank - WRITTEN_OUT))
@@ -69,7 +69,7 @@ def vertices_gradient(inputs: Tensor, gradient: Tensor, subsets: Tensor) -> Tens
 
 
 def _transform(vertices: Tensor, table: Tensor, parts: int, back: bool) -> None:
-    """From vertices to the table, or from gradients by the table, in parts, to that by vertices."""
+    """From vertices to the table, or from partial gradients by the table to the one by vertices."""
     settings, corners, lattices = vertices.shape
     taken = max(1, min(triton.next_power_of_2(lattices), 1024 // corners))
     _walsh[triton.cdiv(lattices, taken), settings](
@@ -79,14 +79,14 @@ def _transform(vertices: Tensor, table: Tensor, parts: int, back: bool) -> None:
 
 
 def _halves(corners: int) -> tuple[int, int]:
-    """How many inputs of a lattice are in its lower half, and in its upper one."""
+    """How many inputs of a lattice are in its lower and its upper half."""
     rank = corners.bit_length() - 1
     return rank // 2, rank - rank // 2
 
 
 @triton.jit
 def _gathered(inputs, subsets, rows, row, inside, FIRST: tl.constexpr, COUNT: tl.constexpr):
-    """The inputs of a lattice from the first on, each (ROWS,)."""
+    """`COUNT` inputs of a lattice from `FIRST` on, each (ROWS,)."""
     z = ()
     for d in tl.static_range(COUNT):
         feature = tl.load(subsets + (FIRST + d))
@@ -96,7 +96,7 @@ def _gathered(inputs, subsets, rows, row, inside, FIRST: tl.constexpr, COUNT: tl
 
 @triton.jit
 def _products(z, one, COUNT: tl.constexpr):
-    """The products of the subsets of inputs, each (ROWS,); bit d says whether input d is in."""
+    """The products of the subsets of inputs, each (ROWS,); bit d says whether input d is included."""
     products = (one,)
     for d in tl.static_range(COUNT):
         for i in tl.static_range(2**d):
@@ -135,8 +135,8 @@ def _upper(number, above, one, COUNT: tl.constexpr):
 def _lattice(entries, below, above, one, SLOPES: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr):
     """The value of a lattice, and its slopes by the lower and the upper inputs.
 
-    One product of upper inputs after the other: written out for all of them, as for the lower ones, it
-    would take minutes to compile.
+    The products of upper inputs are processed one after the other: written out in full, like the lower
+    ones, they would take minutes to compile.
     """
     low, value = _products(below, one, LOW), tl.zeros_like(one)
     by_low, by_above = (), ()
@@ -166,7 +166,7 @@ def _lattice(entries, below, above, one, SLOPES: tl.constexpr, LOW: tl.constexpr
 def _add_slopes(
     out, subsets, slopes, scale, rows, row, inside, FIRST: tl.constexpr, COUNT: tl.constexpr
 ):
-    """Add the slope by each input to what its feature has, one by one: a feature may come twice."""
+    """Add each input's slope to its feature's, one by one: a feature may appear twice."""
     for d in tl.static_range(COUNT):
         place = out + tl.load(subsets + (FIRST + d)) * rows + row
         tl.store(place, tl.load(place, mask=inside) + slopes[d] * scale, mask=inside)
@@ -177,7 +177,7 @@ def _forward(
     inputs, table, subsets, out, rows, features, lattices, size,
     SLOPES: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Some lattices of a setting in a block of rows."""
+    """Some lattices of one setting, for a block of rows."""
     part, setting = tl.program_id(1), tl.program_id(2)
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
@@ -189,7 +189,7 @@ def _forward(
         for _ in range(features):
             tl.store(place, tl.zeros_like(one), mask=inside)
             place += rows
-        tl.debug_barrier()  # a thread may find another's zeros; the means come after the slopes
+        tl.debug_barrier()  # a thread may meet another's zeros; the means come after the slopes
     else:
         place = out + own * rows + row
     inputs += setting.to(tl.int64) * features * rows
@@ -212,7 +212,7 @@ def _backward(
     inputs, gradient, subsets, out, rows, features, lattices, size,
     LOW: tl.constexpr, HIGH: tl.constexpr, TAKEN: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """The gradient by some coefficients of a lattice over some blocks of rows."""
+    """The gradient by some coefficients of one lattice, over some blocks of rows."""
     place, upper, part = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     setting = (place // lattices).to(tl.int64)
     gradient += setting * rows
@@ -229,7 +229,7 @@ def _backward(
         own = tl.load(gradient + row, mask=inside, other=0.0)
         high = tl.broadcast_to(own[None, :], (TAKEN, ROWS))
         low = tl.full((2**LOW, ROWS), 1.0, out.dtype.element_ty)
-        # A product's number among the lower ones is known to the compiler, which drops what is one.
+        # The compiler knows the index among lower products, so it drops factors of one.
         for d in tl.static_range(HIGH):
             high = high * tl.where(((number >> d) & 1) != 0, above[d][None, :], 1.0)
         for d in tl.static_range(LOW):
@@ -244,7 +244,7 @@ def _backward(
 def _walsh(
     vertices, table, lattices, parts, RANK: tl.constexpr, TAKEN: tl.constexpr, BACK: tl.constexpr
 ):
-    """Some lattices of a setting: input by input, so that equal values cancel to the last bit."""
+    """Some lattices of one setting: input by input, so that equal values cancel to the last bit."""
     setting = tl.program_id(1).to(tl.int64)
     lattice = tl.program_id(0) * TAKEN + tl.arange(0, TAKEN)[:, None]
     corner = tl.arange(0, 2**RANK)[None, :]
@@ -257,7 +257,7 @@ def _walsh(
         for part in range(1, parts):
             x += tl.load(table + part * step, mask=inside, other=0.0)
     for _ in tl.static_range(RANK):
-        # The lowest bit of a corner's number becomes the highest: the next input is the lowest then.
+        # The lowest bit of a corner's number becomes the highest, so the next input is now the lowest.
         low, high = tl.split(tl.reshape(x, (TAKEN, 2 ** (RANK - 1), 2)))
         less, more = (high - low) * 0.5, (low + high) * 0.5
         x = tl.join(-less if BACK else more, more if BACK else less)

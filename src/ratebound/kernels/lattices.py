@@ -1,8 +1,8 @@
 """The scores of a lattice model as one function of its parameters: plain, compiled, or on a GPU.
 
-What compiled loops keep for the backward pass are the calibrated features and their slopes: as many
-numbers as rows and features have. The slopes do not depend on what comes after, so the forward pass
-takes them as well.
+Compiled loops keep the calibrated features and their slopes for the backward pass: one number of each
+for every row and feature. The slopes do not depend on later steps, so the forward pass computes them
+too.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ratebound.kernels.interpolation import (
 )
 
 DENSE = torch.contiguous_format
-FEW = 64  # rows to decide on, as in production, which are not worth loading numba for
-HIGHEST = 12  # rank; beyond it the plain version's matrix products are large, and faster
+FEW = 64  # up to this many rows, as in production, it is not worth importing numba
+HIGHEST = 12  # rank; beyond it the plain version's matrix products are large and faster
 
 
 def means(
@@ -35,7 +35,7 @@ def means(
 ) -> Tensor:
     """(K, b) means over lattices (K, 2^D, L), from calibrators (K, numbers, k + 1) and (K, values).
 
-    A feature has at most so many values, one for missing included.
+    A feature has at most `most` values, including one for missing.
     """
     lattices, rank = fixed.subsets.shape
     if not rows.requires_grad:

@@ -1,6 +1,6 @@
-"""A lattice model as one function of its parameters on a GPU: what `lattices` is on a CPU.
+"""A lattice model as one function of its parameters on a GPU: the counterpart of `lattices`.
 
-There are three kernels forward and three back, and a sum or two of what they find in parts.
+There are three kernels forward and three back, and a sum or two of their partial results.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def scores(
 ) -> Tensor:
     """(K, b) means over lattices (K, 2^D, L), from calibrators (K, numbers, k + 1) and (K, values).
 
-    A feature has at most so many values, one for missing included.
+    A feature has at most `most` values, including one for missing.
     """
     apply: Any = _Scores.apply  # torch has no types for it
     result: Tensor = apply(numbers, categories, vertices, rows, fixed, most, torch.is_grad_enabled())

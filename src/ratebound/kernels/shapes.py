@@ -1,8 +1,8 @@
-"""Euclidean projections onto shapes: values in order, along a line, in a partial order, in lattices.
+"""Euclidean projections onto shapes: monotone values along a line, in a partial order, in lattices.
 
-All work on stacks at once: settings, features and lattices are other axes. What comes back is in order
-exactly, in floating point too: a last pass of maxima, minima and one mean leaves nothing to tolerance.
-In compiled loops some lattices go through all sweeps before the next ones do, so that these stay in the
+All functions work on stacks: settings, features and lattices are other axes. The results are exactly
+monotone, in floating point too: a last pass of maxima, minima and one mean leaves nothing to tolerance.
+In compiled loops, a few lattices go through all sweeps before the next ones do, so that they stay in the
 cache.
 """
 
@@ -21,17 +21,17 @@ from torch import Tensor
 from ratebound.kernels import dispatch
 from ratebound.kernels.dispatch import as_array, in_parts, loop
 
-Pair = tuple[int, int]  # (a, b): value a is to be at most value b
-SWEEPS = 8  # of alternating projections; tests/kernels/test_shapes.py bounds what is left to do
-TOGETHER = 64  # lattices at most, which go through all sweeps before the next ones do
+Pair = tuple[int, int]  # (a, b): value a must be at most value b
+SWEEPS = 8  # of alternating projections; tests/kernels/test_shapes.py bounds the error left
+TOGETHER = 64  # at most this many lattices go through all sweeps together
 
 
 def project_line(values: Any) -> Any:
     """The nearest values (..., k) that never decrease along the last axis: isotonic regression.
 
-    The i-th is the largest over a <= i of the smallest over c >= i of the mean of values a, ..., c. For
-    fixed a the smallest is over fewer and fewer c as i grows, and the largest over more and more a, so
-    the result is in order to the last bit.
+    The i-th value is the largest over a <= i of the smallest over c >= i of the mean of values a, ...,
+    c. As i grows, for fixed a, the smallest is taken over fewer c, and the largest over more a. So the
+    result never decreases, to the last bit.
 
     >>> import torch
     >>> project_line(torch.tensor([1.0, 3.0, 2.0, 2.0, 5.0]))
@@ -46,7 +46,7 @@ def project_line(values: Any) -> Any:
         return shapes_triton.project_line(values)
     place = torch.arange(size, device=values.device)
     first, last = place[:, None], place[None, :]
-    # Sums are of differences from the first value, which keeps them short where values are alike.
+    # Differences from the first value are summed, which keeps sums small for similar values.
     base = values[..., :1]
     ends = (values - base).double().cumsum(-1)
     starts = torch.nn.functional.pad(ends, (1, 0))[..., :-1]
@@ -90,7 +90,7 @@ def project_order(values: Any, pairs: Sequence[Pair], sweeps: int = 4 * SWEEPS) 
             change = now - moved[group]
             projected[..., low], projected[..., high] = below - change, above + change
             moved[group] = now
-    # As often as there are values: by then a maximum has come along every chain.
+    # As often as there are values: by then a maximum has passed along every chain.
     up, down = projected.clone(), projected.clone()
     for _ in range(min(len(pairs), values.shape[-1])):
         for low, high in sides:
@@ -101,17 +101,17 @@ def project_order(values: Any, pairs: Sequence[Pair], sweeps: int = 4 * SWEEPS) 
 
 @cache
 def _places(pairs: tuple[Pair, ...], device: Any) -> list[Any]:
-    """The lower and upper places of pairs in groups without overlap; copied to a device only once."""
+    """The lower and upper indices of pairs in disjoint groups; copied to a device only once."""
     return [torch.tensor(group, device=device).T for group in layers_of(pairs)]
 
 
 def project_lattices(vertices: Any, monotone: Any, sweeps: int = SWEEPS) -> Any:
     """Vertices (..., 2^D, L) near the given ones, never decreasing along inputs with `monotone` (D, L).
 
-    Bit d of a vertex's number is its place along input d. Within one input the nearest values are
-    exact, each pair out of order becoming its mean; Dykstra's alternating projections go through the
-    inputs `sweeps` times and tend to the nearest values in order along all. A last pass puts
-    them in order exactly.
+    Bit d of a vertex's number is its position along input d. Along one input the nearest values are
+    exact: each pair out of order becomes its mean. Dykstra's alternating projections go through the
+    inputs `sweeps` times and converge to the nearest values that are monotone along all. A last pass
+    makes them exactly monotone.
 
     >>> import torch
     >>> square = torch.tensor([[0.0], [2.0], [1.0], [1.0]])  # 2 at (1, 0), 1 at (1, 1)
@@ -125,10 +125,10 @@ def project_lattices(vertices: Any, monotone: Any, sweeps: int = SWEEPS) -> Any:
 
         return shapes_triton.project_lattices(vertices, monotone, sweeps)
     if vertices.device.type == "cpu" and bool(least_rise(vertices, monotone) >= 0):
-        return vertices  # a look is cheap there
+        return vertices  # a check is cheap there
     projected = vertices.clone()
     sides = [_sides(projected, d) for d in range(len(monotone))]
-    pushed = monotone.to(projected.dtype)  # 0 where a lattice's input is free
+    pushed = monotone.to(projected.dtype)  # 0 for inputs without a direction
     moved = [torch.zeros_like(low) for low, _ in sides]
     for _ in range(sweeps):
         for d, (low, high) in enumerate(sides):
@@ -142,12 +142,12 @@ def project_lattices(vertices: Any, monotone: Any, sweeps: int = SWEEPS) -> Any:
 
 
 def in_order(vertices: Any, monotone: Any) -> Any:
-    """Vertices (..., 2^D, L) put in order along monotone inputs; those in order stay as they are.
+    """Vertices (..., 2^D, L) made monotone along monotone inputs; vertices in order do not change.
 
     Raising each upper value to its lower neighbour, input after input, gives every vertex the largest
-    value below it, which is in order along all inputs; lowering gives the smallest above it. Both take
-    maxima and minima only, so no rounding is involved, and their mean is in order too, since rounding
-    never turns x <= y around.
+    value below it, which is monotone along all inputs; lowering gives the smallest above it. Both take
+    only maxima and minima, so no rounding is involved. Their mean is monotone too, because rounding
+    never reverses x <= y.
     """
     up, down = vertices.clone(), vertices.clone()
     for d in range(len(monotone)):
@@ -159,7 +159,7 @@ def in_order(vertices: Any, monotone: Any) -> Any:
 
 
 def least_rise(vertices: Any, monotone: Any) -> Any:
-    """The least difference along any monotone input, at most 0: it is 0 where all is in order."""
+    """The least difference along any monotone input, at most 0: 0 if everything is in order."""
     least = torch.zeros((), dtype=vertices.dtype, device=vertices.device)
     for d in range(len(monotone)):
         low, high = _sides(vertices, d)
@@ -168,7 +168,7 @@ def least_rise(vertices: Any, monotone: Any) -> Any:
 
 
 def _sides(vertices: Any, d: int) -> tuple[Any, Any]:
-    """Views of the vertices at the lower and at the upper end of input d, (..., 2^(D-1-d), 2^d, L)."""
+    """Views of the vertices at the lower and the upper end of input d, (..., 2^(D-1-d), 2^d, L)."""
     *stack, count, lattices = vertices.shape
     split = vertices.view(*stack, count // 2 ** (d + 1), 2, 2**d, lattices)
     return split.select(-3, 0), split.select(-3, 1)
@@ -204,9 +204,9 @@ def _lattices_compiled(vertices: Tensor, monotone: Tensor, sweeps: int) -> Tenso
 
 @loop(nogil=True)
 def _pool_lines(lines, means, sizes):
-    """Pool neighbours that are out of order, in place; those in order stay to the last bit.
+    """Pool neighbours that are out of order, in place; lines in order do not change by a bit.
 
-    Means of pools rise strictly, in double precision, so that what they are rounded to never falls.
+    Means of pools rise strictly, in double precision, so that the rounded values never fall.
     """
     for number in range(len(lines)):
         line = lines[number]
@@ -228,7 +228,7 @@ def _pool_lines(lines, means, sizes):
 
 @loop(nogil=True)
 def _project(stack, pushed, sweeps, own, up, down, moved, first, last):
-    """Project parts from `first` to before `last` of the lattices of all settings, in place."""
+    """Project parts from `first` up to `last` of the lattices of all settings, in place."""
     _, corners, lattices = stack.shape
     together = own.shape[1]
     parts = (lattices + together - 1) // together
@@ -240,7 +240,7 @@ def _project(stack, pushed, sweeps, own, up, down, moved, first, last):
             for i in range(count):
                 own[corner, i] = stack[number // parts, corner, start + i]
         if _in_order(own, pushed, start, count):
-            continue  # as those in order would stay
+            continue  # vertices in order would not change
         for d in range(len(pushed)):
             for pair in range(corners // 2):
                 for i in range(count):
@@ -266,7 +266,7 @@ def _project(stack, pushed, sweeps, own, up, down, moved, first, last):
 
 @loop(nogil=True)
 def _in_order(own, pushed, start, count):
-    """Whether no vertex lies below its neighbour where it may not."""
+    """Whether every vertex is at least its lower neighbour along monotone inputs."""
     for d in range(len(pushed)):
         push = pushed[d, start : start + count]
         for pair in range(len(own) // 2):

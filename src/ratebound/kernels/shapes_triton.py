@@ -1,6 +1,6 @@
-"""Projections onto shapes on a GPU, a kernel each, written in Triton: `shapes` says what they are.
+"""Projections onto shapes on a GPU, one Triton kernel each; `shapes` defines them.
 
-In PyTorch's operations the projection of lattices is hundreds of kernels with next to nothing to do.
+In PyTorch's operations, the projection of lattices is hundreds of tiny kernels.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def project_line(values: Tensor) -> Tensor:
 
 @triton.jit
 def _smaller(a, b):
-    """As `torch.minimum`: a model that has diverged stays NaN, and is not mended unseen."""
+    """As `torch.minimum`: a model that has diverged stays NaN, so that the failure shows."""
     return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
 
 
@@ -36,12 +36,12 @@ def _larger(a, b):
 
 @triton.jit(do_not_specialize=["size"])
 def _line(values, out, size, SIZE: tl.constexpr):
-    """One line: for each value the largest of the smallest of the means that it is in."""
+    """One line: for each value, the largest of the smallest means that include it."""
     place = tl.arange(0, SIZE)
     own = tl.program_id(0).to(tl.int64) * size
     x = tl.load(values + own + place, mask=place < size, other=0.0)
     base = tl.load(values + own)
-    # Sums are of differences from the first value, which keeps them short where values are alike.
+    # Differences from the first value are summed, which keeps sums small for similar values.
     above = tl.where(place < size, x - base, 0.0).to(tl.float64)
     ends = tl.cumsum(above, 0)
     first, last = place[:, None], place[None, :]
@@ -68,13 +68,13 @@ def project_lattices(vertices: Tensor, monotone: Tensor, sweeps: int) -> Tensor:
 
 @triton.jit
 def _halves(x, TAKEN: tl.constexpr, HALF: tl.constexpr):
-    """(TAKEN, HALF) values at the lower and upper end of the input of a number's lowest bit."""
+    """(TAKEN, HALF) values at the lower and upper end of the input in a number's lowest bit."""
     return tl.split(tl.reshape(x, (TAKEN, HALF, 2)))
 
 
 @triton.jit
 def _rejoined(low, high, TAKEN: tl.constexpr, HALF: tl.constexpr):
-    """The halves as one again, the lowest bit now the highest, and the next input's the lowest."""
+    """The halves joined again; the lowest bit is now the highest, and the next input's the lowest."""
     return tl.reshape(tl.permute(tl.join(low, high), (0, 2, 1)), (TAKEN, 2 * HALF))
 
 
@@ -83,7 +83,7 @@ def _project(
     vertices, monotone, out, lattices, sweeps,
     RANK: tl.constexpr, TAKEN: tl.constexpr,
 ):  # fmt: skip
-    """Some lattices of a setting."""
+    """Some lattices of one setting."""
     HALF: tl.constexpr = 2 ** (RANK - 1)
     lattice = tl.program_id(0) * TAKEN + tl.arange(0, TAKEN)[:, None]
     corner = tl.arange(0, 2 * HALF)[None, :]

@@ -1,10 +1,10 @@
-"""The matrix behind `SwapRegret`: how it moves, and the distribution that it leaves as it is.
+"""The matrix behind `SwapRegret`: its update, and its stationary distribution.
 
-Where there are many constraints the distribution is found by iterations from the last one, which needs
-some ten products of the matrix and a vector. An elimination needs as many of them as there are rows.
-A step of the matrix is compiled if it is large: two passes over its entries, where NumPy takes fifteen.
-Adam's direction stands here too, in both versions; NumPy's serves whatever learns in the game besides
-the model.
+If there are many constraints, the distribution is computed by iterations from the last one, which need
+about ten products of the matrix and a vector. Elimination needs as many products as there are rows. The
+update of a large matrix is compiled: two passes over its entries, where NumPy takes fifteen.
+Adam's direction is here too, in both versions. Everything that learns in the game, except the model,
+uses the NumPy version.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from ratebound.base.arrays import Array, diagonal, namespace, solve
 from ratebound.kernels import dispatch
 from ratebound.kernels.dispatch import loop
 
-LOWEST = math.exp(-20.0)  # entry of the matrix; with far lower ones a direct solve loses precision
+LOWEST = math.exp(-20.0)  # the least entry of the matrix; below it a direct solve loses precision
 BATCHED = 128  # rows up to which a GPU can record the elimination of several matrices
-LARGE = 160  # rows from which on iterations take less time than elimination
-ITERATIONS = 64  # at most, and no more than would take as long as elimination
+LARGE = 160  # from this many rows on, iterations take less time than elimination
+ITERATIONS = 64  # at most, and fewer if elimination would take less time
 PATIENCE = 16  # iterations that must make the residual ten times smaller
-ROUNDING = 8 * float(np.finfo(float).eps)  # of the residual, by the solution's size
+ROUNDING = 8 * float(np.finfo(float).eps)  # of the residual, relative to the solution
 
 
 # --- Adam --------------------------------------------------------------------------------------
 
-FIRST, SECOND = (0.9, 0.1), (0.999, 0.001)  # what stays of a moment in a step, and what is added
+FIRST, SECOND = (0.9, 0.1), (0.999, 0.001)  # the share of a moment that a step keeps, and adds
 TINY = 1e-8
 
 
@@ -53,16 +53,16 @@ def adam_direction(
 
 
 def adam_factors(steps: int) -> tuple[Any, Any]:
-    """What undoes the moments' start at 0: (f, ε) of the direction f · first / (√second + ε)."""
+    """The correction for moments that start at 0: (f, ε) in f · first / (√second + ε)."""
     unbias = (1 - SECOND[0] ** steps) ** 0.5
     return unbias / (1 - FIRST[0] ** steps), TINY * unbias
 
 
-# --- plainly -----------------------------------------------------------------------------------
+# --- plain -------------------------------------------------------------------------------------
 
 
 def raised(matrix: Array, exponents: Array) -> Array:
-    """Entries times the exponentials; then columns have a sum of 1, and entries are at least LOWEST."""
+    """Entries times the exponentials, with columns scaled to sum to 1 and entries >= LOWEST."""
     xp = namespace(matrix)
     moved = exponents - xp.amax(exponents, -2)[..., None, :]
     moved = xp.exp(moved, out=moved)
@@ -76,7 +76,7 @@ def stationary_distribution(matrix: Array, near: Array | None = None) -> Array:
 
     Diagonal entries of ``matrix - I`` are computed as minus the sum of the others in their columns,
     which loses no precision when the matrix is close to the identity. A distribution `near` x may save
-    time; x does not depend on it but for rounding.
+    time; x depends on it only by rounding.
     """
     if namespace(matrix) is not np:
         return squared(matrix) if matrix.is_cuda and matrix.shape[-1] > BATCHED else eliminated(matrix)
@@ -107,9 +107,10 @@ def eliminated(matrix: Array) -> Array:
 def squared(matrix: Array) -> Array:
     """The stationary distributions of matrices (..., s, s), by powers: a GPU can record these.
 
-    A walk with the entries of the matrix, that stays with every other step but else never stays, comes
-    from anywhere to any place with at least LOWEST / 2. So any two starts meet with s · LOWEST / 2 in
-    each step, and after 2^`times` steps where it is no longer depends on where it began, to rounding.
+    Consider a walk with the entries of the matrix that stays put in every other step and otherwise
+    always moves. It reaches any place from anywhere with probability at least LOWEST / 2. So any two
+    starts meet with probability s · LOWEST / 2 in each step, and after 2^`times` steps its position no
+    longer depends on its start, up to rounding.
     """
     size = matrix.shape[-1]
     flow = 1.0 * matrix
@@ -149,10 +150,11 @@ def extend(
 def iterated(
     flow: Array, leaving: Array, near: Array, extend: Callable[..., float] = extend
 ) -> Array | None:
-    """The stationary distribution, by iterations from one `near` it; None where they do not reach it.
+    """The stationary distribution, by iterations from a guess `near` it; None if they do not converge.
 
     `flow` (s, s) is the matrix without its diagonal, and `leaving` (s,) its columns' sums. The unknown
-    is y = leaving * x, with ``y = flow @ (y / leaving)``: how often a walk that never stays comes by.
+    is y = leaving * x, with ``y = flow @ (y / leaving)``: how often a walk that never stays put passes
+    by.
     """
     slow = 1 / leaving
     guess = leaving * near
@@ -161,7 +163,7 @@ def iterated(
     while True:
         walk = flow.dot(slow * guess)
         residual = walk - guess
-        residual -= residual.sum() * guess  # which is due to the rounding of `leaving` alone
+        residual -= residual.sum() * guess  # which is due only to the rounding of `leaving`
         size, enough = math.sqrt(residual @ residual), ROUNDING * math.sqrt(guess @ guess)
         if size <= enough:
             distribution = slow * walk.clip(min=0)
@@ -185,10 +187,10 @@ def _correction(
     iterations: int,
     extend: Callable[..., float],
 ) -> tuple[Array, int]:
-    """z with about ``z - flow @ (z / leaving) = residual``, and the iterations that it took.
+    """An approximate z with ``z - flow @ (z / leaving) = residual``, and the iterations it took.
 
-    The method is that of generalised conjugate residuals (Eisenstat, Elman & Schultz 1983): residuals
-    are the directions, and what the equation makes of them is kept orthogonal.
+    This is the method of generalised conjugate residuals (Eisenstat, Elman & Schultz 1983): residuals
+    are the directions, and their images under the equation are kept orthogonal.
     """
     directions, images = np.empty((2, iterations + 1, len(slow)))
     triangle, steps = np.zeros((iterations, iterations)), np.zeros(iterations)
@@ -207,11 +209,11 @@ def _correction(
 FIRST_KEPT, FIRST_ADDED = FIRST
 SECOND_KEPT, SECOND_ADDED = SECOND
 
-LEAST, MANY = 64, 2**15  # rows, and entries in all, from which on loops are worth loading numba for
-STEEPEST = 8.0  # more than any direction of Adam's: 0.1 / √(0.001 (1 - 0.81 / 0.999)) is 7.3
+LEAST, MANY = 64, 2**15  # from this many rows, and entries in all, loops are worth importing numba
+STEEPEST = 8.0  # above any direction of Adam's: 0.1 / √(0.001 (1 - 0.81 / 0.999)) is 7.3
 
 # The exponential in vectors: e^x = 2^n e^r for the n that leaves |r| < 0.35, and e^r by Taylor's series.
-# Adding ROUNDER rounds a number to a whole one, and leaves that in its last bits.
+# Adding ROUNDER rounds a number to an integer, which is left in its last bits.
 REACH = 300.0  # the largest exponents
 LOG2_E = math.log2(math.e)
 LN2_HIGH, LN2_LOW = 6.93145751953125e-1, 1.42860682030941723212e-6
@@ -232,17 +234,17 @@ def raise_matrix(
     new_moments: tuple[Array, Array],
     leaving: Array,
 ) -> None:
-    """Write a step's matrix (s, s), Adam's moments and the sum (s,) of each column but its diagonal.
+    """Write a step's matrix (s, s), Adam's moments and each column's sum (s,) without its diagonal.
 
-    The step raises entries by `rate` times the gradient ``shown[:, None] * weights``, or by `rate` times
-    ``first / (√second + tiny)`` where Adam's moments count.
+    The step raises entries by `rate` times the gradient ``shown[:, None] * weights``, or, with Adam, by
+    `rate` times ``first / (√second + tiny)``.
     """
     size = len(weights)
     exponent, total = np.empty(size), np.zeros(size)
     for i in range(size):
         old, row = matrix[i], new[i]
         by = shown[i]
-        if adam:  # loops of few arrays each: only of those can the compiler tell that none overlap
+        if adam:  # few arrays per loop: only then can the compiler prove that none overlap
             first, second = new_moments[0][i], new_moments[1][i]
             first_before, second_before = moments[0][i], moments[1][i]
             for j in range(size):
@@ -273,7 +275,7 @@ def raise_matrix(
         row = new[i]
         for j in range(size):
             share = row[j] * total[j]
-            row[j] = LOWEST if share < LOWEST else share  # and what is not a number stays so
+            row[j] = LOWEST if share < LOWEST else share  # and NaN stays NaN
         stays, row[i] = row[i], 0.0
         for j in range(size):
             leaving[j] += row[j]
@@ -337,13 +339,13 @@ def stepped(
     adam = factors is not None
     factor, tiny = factors or (1.0, 0.0)
     rates = factor * np.broadcast_to(rate, (*matrix.shape[:-2], 1, 1))[..., 0, 0]
-    # One block of memory, and as large in every step, is found again by the allocator. Of several the
-    # system takes some back each time, and getting pages anew takes longer than everything else.
+    # The allocator reuses one block of memory of the same size in every step. If there were several, the
+    # system would take some back each time, and new pages would take longer than everything else.
     block = np.empty((3 if adam else 1, *matrix.shape))
     new, after_weights, leaving = block[0], np.empty_like(weights), np.empty(matrix.shape[-1])
-    # Loops are compiled for arrays that can be written to, which those read from a file may not be.
+    # Loops are compiled for writable arrays; arrays read from a file may be read-only.
     matrix, weights = _writable(matrix), _writable(weights)
-    before = after = (matrix, new)  # which plain ascent leaves alone
+    before = after = (matrix, new)  # plain ascent does not change them
     if adam:
         zeros = (np.zeros_like(matrix),) * 2
         before = tuple(map(_writable, moments or zeros))
@@ -358,7 +360,7 @@ def stepped(
 
 
 def _settled(matrix: Array, leaving: Array, near: Array) -> Array:
-    """The stationary distribution of a matrix that nobody else looks at yet."""
+    """The stationary distribution of a matrix that no other code uses yet."""
     diagonal = matrix.diagonal().copy()
     np.fill_diagonal(matrix, 0.0)
     distribution = iterated(matrix, leaving, near, extend_compiled)
@@ -371,7 +373,7 @@ def _writable(array: Array) -> Array:
 
 
 def worth_compiling(matrix: Array) -> bool:
-    """Whether loops can be compiled, and take less time than NumPy for a matrix as large as this."""
+    """Whether loops can be compiled and beat NumPy for a matrix of this size."""
     large = matrix.shape[-1] >= LEAST and math.prod(matrix.shape) >= MANY
     return large and namespace(matrix) is np and dispatch.numba_works()
 
