@@ -4,6 +4,7 @@ import datetime
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import ratebound as rb
 from ratebound.problem.masks import masker
@@ -13,6 +14,7 @@ from ..extras import pd
 N = 60
 X = np.random.default_rng(0).normal(size=(N, 2))
 Y = X[:, 0] > 0
+FITTED = LogisticRegression().fit(X, Y)
 DAYS = np.datetime64("2020-01-01") + np.arange(N)
 ROWWISE = "takes a value for each row, as a list, an array or a column, got"
 
@@ -218,9 +220,8 @@ def test_lists_of_promises_that_hold_themselves():
         (lambda: rb.thresholds(rb.Problem("error_rate()"), X[:, 0], rb.Population(X, Y), known=[5]),
          "known: .*there is no column 5"),
         (lambda: rb.load("model", trusted="sklearn.tree.Tree"), r"trusted=\['sklearn.tree.Tree'\]"),
-        (lambda: rb.audit(rb.Problem("error_rate()"), None, rb.Population(X, Y), confidence="a"),
-         "confidence"),
-        (lambda: rb.audit(rb.Problem("error_rate()"), None, rb.Population(X, Y), sensitive_features=X),
+        (lambda: rb.audit([], FITTED, rb.Population(X, Y), confidence="a"), "confidence"),
+        (lambda: rb.audit([], FITTED, rb.Population(X, Y), sensitive_features=X),
          "sensitive_features= is not an argument"),
     ])  # fmt: skip
 def test_other_slips(make, words):

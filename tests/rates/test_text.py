@@ -351,7 +351,7 @@ REFUSED = {  # text: what its error says
     "recall()[0] >= 0.9": "expected a number, a rate",
     "recall(sex[0] == 1) >= 0.9": "expected a column",
     "recall(people.sex == 1) >= 0.9": "expected a column",
-    "recall(sex) >= 0.9": "expected a condition",
+    "recall(sex) >= recall(race)": "one promise takes one such column",
     "recall('sex') >= 0.9": "expected a condition",
     "recall(True) >= 0.9": "expected a condition",
     "recall(1 == 2) >= 0.9": "expected a column",
@@ -601,3 +601,23 @@ def test_a_synonym_has_the_value_that_scikit_learn_gives_it(name):
     compiled = rb.compile(rb.Problem("error_rate()", bounds), rb.Population(None, labels))
     below, above = compiled.evaluate(np.where(decided, 1.0, -1.0))[1]
     assert below < 0 < above
+
+
+def test_a_column_alone_means_each_of_its_values():
+    rows = rb.Population(None, [1, 1, 0, 1], columns={"site": ["a", "b", "b", None]})
+    problem = rb.Problem(
+        "error_rate()", ["recall(site) >= 0.9", "positive_rate(site, on='more') <= 0.5"]
+    )
+    assert list(map(str, problem.subject_to)) == [
+        "recall(site) >= 0.9", "positive_rate(site, on='more') <= 0.5"
+    ]  # fmt: skip
+    stated = rb.compile(problem, rows, more=rb.Population(None, [1, 0], columns={"site": ["b", "c"]}))
+    assert list(map(str, stated.constraints)) == [
+        'recall(site == "a") >= 0.9', 'recall(site == "b") >= 0.9', "recall(missing(site)) >= 0.9",
+        'positive_rate(site == "b", on="more") <= 0.5', 'positive_rate(site == "c", on="more") <= 0.5',
+    ]  # fmt: skip
+
+
+def test_an_objective_is_one_number_and_takes_no_column_alone():
+    with pytest.raises(ValueError, match="expected a condition"):
+        rb.Problem("error_rate(site)")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar, cast
 
 from ratebound.base.checks import as_number
@@ -22,7 +23,7 @@ from ratebound.rates.expressions import (
     as_expression,
     refuse_strict,
 )
-from ratebound.rates.grouping import GOALS, Goal, Promise
+from ratebound.rates.grouping import GOALS, Goal, Promise, Values, group_of
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.naming import say
 from ratebound.rates.ranges import Parity, Range
@@ -33,15 +34,19 @@ from ratebound.rates.subsets import (
     Chain,
     Column,
     In,
+    Name,
     Subset,
     Value,
     column_text,
+    columns_in,
     decided,
+    holding,
     missing,
     plain_value,
 )
 
 LONGEST = 20_000
+CONDITION = 'expected a condition on a column, as in sex == "Female" and age < 25'
 # Python itself turns a comparison round where the column, or the rate, stands on the right.
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
@@ -116,15 +121,53 @@ def read_rate(text: str) -> Metric:
 
 def _read(text: str, part: Callable[[_Reader], Found], longest: int | None = LONGEST) -> Found:
     try:
-        return part(_Reader(text, longest))
+        reader = _Reader(text, longest)
+        stated = part(reader)
     except (RecursionError, MemoryError):
         raise ValueError(f"cannot read {_short(text)!r}: nested too deeply") from None
+    if reader.alone and not isinstance(stated, EachValue):
+        reader.fail(reader.tree, CONDITION)
+    return stated
+
+
+@dataclass(frozen=True, repr=False)
+class EachValue(Goal):
+    """A promise in which a rate names a column alone: it holds for each of the column's values.
+
+    >>> promise = parse("recall(site) >= 0.95 * recall()")
+    >>> promise
+    recall(site) >= 0.95 * recall()
+    >>> promise.constraints({("site",): [("north",), ("south",)]})
+    [recall(site == "north") >= 0.95 * recall(), recall(site == "south") >= 0.95 * recall()]
+    """
+
+    text: str = ""
+
+    def constraints(self, values: Values) -> list[Constraint]:
+        """The promise about each of these values."""
+        promises: list[Constraint] = []
+        for combination in values[tuple(self.columns)]:
+            reader = _Reader(self.text, None, group_of(self.columns, combination))
+            promise = reader.constraint()
+            promises += (
+                promise.constraints if isinstance(promise, Range) else [cast(Constraint, promise)]
+            )
+        return promises
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class _Reader:
-    """Walks one syntax tree, so that every error can point into its text."""
+    """Walks one syntax tree, so that every error can point into its text.
 
-    def __init__(self, text: str, longest: int | None) -> None:
+    A column that stands alone in a rate means each of its values. It is read as `group`, and its name is
+    in `alone`.
+    """
+
+    def __init__(self, text: str, longest: int | None, group: Subset | None = None) -> None:
+        self.group = group
+        self.alone: list[Name] = []
         if not isinstance(text, str):
             raise TypeError(f"parse reads text, got {text!r}")
         if longest is not None and len(text) > longest:
@@ -153,7 +196,25 @@ class _Reader:
         called = node.func if isinstance(node, ast.Call) else None
         if isinstance(called, ast.Name) and called.id not in (*KINDS, *CURVES, *EXTREMES, "abs"):
             return self.goal(cast(ast.Call, node), called.id)
-        return self.constraint()
+        promise = self.constraint()
+        return self.of_each_value(promise) if self.alone else promise
+
+    def of_each_value(self, promise: Constraint | Range | Parity) -> EachValue:
+        """The promise about each value of the column that stands alone in it."""
+        if len(columns := dict.fromkeys(self.alone)) > 1 or isinstance(promise, Parity):
+            self.fail(
+                self.tree,
+                "a column alone means each of its values, and one promise takes one such column, in "
+                "sums of rates: write a promise for each",
+            )
+        (name,) = columns
+        stated = promise.constraints if isinstance(promise, Range) else [promise]
+        of_column = (r for c in stated for r in c.rates if name in columns_in(r.subset))
+        populations = dict.fromkeys(rate.on for rate in of_column)
+        options = tuple(("on", on) for on in populations if on is not None)
+        return cast(
+            EachValue, self.guarded(self.tree, EachValue, "each", (name,), options, text=self.text)
+        )
 
     def goal(self, node: ast.Call, name: str) -> Goal:
         if name not in GOALS:
@@ -300,7 +361,10 @@ class _Reader:
             return missing(self.column(argument).name)
         if isinstance(node, ast.Name) and node.id == "decided":
             return decided
-        self.fail(node, 'expected a condition on a column, as in sex == "Female" and age < 25')
+        if isinstance(node, ast.Name) or _calls(node, "column"):
+            self.alone.append(name := self.column(node).name)
+            return holding(name, "each") if self.group is None else self.group
+        self.fail(node, CONDITION)
 
     def condition(self, node: ast.Compare) -> Subset:
         if len(node.ops) != 1:
