@@ -233,6 +233,7 @@ def _add_audit(commands: Any, with_model: bool) -> None:
         metavar="FILE",
         help="annex-iv, model-card: TOML with owner, intended_use, version, sign_off, expires, ...",
     )
+    add("--key", metavar="COLUMN", help="ids, as for predict: the same decisions are counted")
     _add_fail_on(audit)
 
 
@@ -248,6 +249,7 @@ def _add_certify(commands: Any, with_model: bool) -> None:
     add = certify.add_argument
     add("--confidence", type=float, metavar="P", help="how sure to be (default 0.95)")
     add("--in-expectation", action="store_true", help="of a mixture, what it does on average")
+    add("--key", metavar="COLUMN", help="ids, as for predict: the same decisions are counted")
     add("--save", action="store_true", help="keep the certificate with the model")
 
 

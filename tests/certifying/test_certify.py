@@ -336,8 +336,8 @@ def test_groups_without_rows_are_refused_by_name(sample):
 
 def test_slips_are_told(sample):
     problem = rb.Problem(rb.error_rate(), [rb.recall() >= 0.5])
-    with pytest.raises(TypeError, match=r"certify takes a rb\.Problem first"):
-        rb.certify("recall() >= 0.5", Decides(), sample)
+    with pytest.raises(TypeError, match=r"certify takes promises first, .* got int"):
+        rb.certify(3, Decides(), sample)
     with pytest.raises(TypeError, match=r"third argument must be a rb\.Population"):
         rb.certify(problem, Decides(), sample.X)
     with pytest.raises(ValueError, match=r"confidence, a probability such as 0\.95"):

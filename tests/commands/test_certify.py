@@ -2,10 +2,17 @@
 
 import json
 import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
 
 import ratebound as rb
+from ratebound.solution.deciders import Draw
+from ratebound.solution.mixture import Members
 from ratebound.tables.contents import digest_of, digests_of
 
+from ..extras import pd
 from .conftest import PROMISE, make_people, write_csv
 
 
@@ -72,3 +79,53 @@ def test_a_certificate_of_another_model_is_not_taken(run, model, new_people, tmp
     loaded = rb.load(folder)
     loaded.recorded(certificate=None, seed=99).save(folder)  # another one in its place
     assert rb.load(folder).certificate is None
+
+
+@pytest.fixture
+def drawing(model, tmp_path):
+    """The model beside its opposite, each of which decides half of the rows."""
+    loaded = rb.load(model)
+    chosen = loaded.parameters[loaded.decider.alone(0)[1]][:1]
+    members = Members(np.array([0.5, 0.5]), np.concatenate([chosen, -chosen]), loaded.scorer, {})
+    both = replace(loaded, members=members, decider=Draw(salt=3), calibration=None)
+    plain = rb.Problem("error_rate()", ["positive_rate() <= 0.9", 'recall(sex == "Female") >= 0.2'])
+    record = {"problem": plain, "status": rb.Status(True, 0.0, (), (), ""), "prices": (), "course": None}
+    return both.recorded(violations={}, objectives={}, **record).save(tmp_path / "drawing.safetensors")
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_ids_decide_what_is_predicted_audited_and_certified(run, drawing, tmp_path, on_disk):
+    """Of a mixture that draws, all of them count the decisions that the same ids make."""
+    table = make_people(600, seed=8)
+    table["id"] = [str(i) if i % 2 else f"p{i}" for i in range(600)]
+    rows, how = write_csv(tmp_path / "rows.csv", table), ["--label", "income", "--key", "id"]
+    if on_disk:
+        pytest.importorskip("pyarrow")
+        how.append("--on-disk")
+    data = tmp_path / "answer.json"
+    said = run("predict", drawing, rows, "--key", "id", *how[4:])
+    yes = np.array([line.rsplit(",", 1)[1] == ">50K" for line in said.out.split()[1:]])
+    women = (np.array(table["sex"]) == "Female") & (np.array(table["income"]) == ">50K")
+    for command in ("audit", "certify"):
+        run(command, drawing, rows, *how, "--json", data)
+        values = [promise["value"] for promise in json.loads(data.read_text("utf-8"))["promises"]]
+        assert values == pytest.approx([yes.mean(), yes[women].mean()], abs=1e-12)
+    run("certify", drawing, rows, *how[:2], *how[4:], "--json", data)
+    other = [promise["value"] for promise in json.loads(data.read_text("utf-8"))["promises"]]
+    assert other != pytest.approx([yes.mean(), yes[women].mean()], abs=1e-12)  # a hash of features
+
+
+def test_the_estimator_certifies_by_ids(drawing):
+    table = {name: np.array(values) for name, values in make_people(500, seed=9).items()}
+    model = rb.load(drawing)
+    X = pd.DataFrame({name: table[name] for name in ("age", "hours", "sex", "city", "id")})
+    yes = model.predict(X, key=table["id"]) == ">50K"
+    for measured in (
+        model.audit(X, table["income"], key="id"),
+        model.certify(X, table["income"], key="id"),
+    ):
+        assert measured.promises[0].value == pytest.approx(yes.mean(), abs=1e-12)
+    with pytest.raises(ValueError, match=r"certify: key='ids': .*no column 'ids'"):
+        model.certify(X, table["income"], key="ids")
+    with pytest.raises(ValueError, match="an expectation has no use for it"):
+        model.certify(X, table["income"], key="id", in_expectation=True)

@@ -25,7 +25,7 @@ from ratebound.auditing._measured import (
 from ratebound.auditing._top import measured_top
 from ratebound.auditing.beside import baseline, prevalence, simplest
 from ratebound.auditing.consistent import least_room, told_by_guesses
-from ratebound.auditing.decisions import given_decisions
+from ratebound.auditing.decisions import Decisions, given_decisions
 from ratebound.auditing.influence import effect_of_clusters
 from ratebound.auditing.judged import among_trained, as_counted, called, is_mixture, judged
 from ratebound.auditing.provenance import card_of, provenance
@@ -86,6 +86,7 @@ def audit(
     rows: Any = None,
     confidence: float = 0.95,
     clusters: Name | None = None,
+    key: Name | None = None,
     **others: Population,
 ) -> Audit:
     """What `problem` promised and what `model` keeps of it on these rows, with how sure that is.
@@ -133,6 +134,9 @@ def audit(
         The column whose values tell which rows were drawn together, such as the customer where one has
         several rows. Intervals then take its values to be drawn independently, and not the rows. By
         default each row is drawn alone.
+    key : str or int, default=None
+        The column of ids that ``predict(X, key=...)`` is given, if a mixture hashes these: the decisions
+        that it makes by them are counted. By default the expectation is, as above.
     **others : Population
         The populations that rates name with ``on=``.
 
@@ -169,6 +173,7 @@ def audit(
     model, population = given_decisions("audit", model, population, decisions, rows, others)
     check_given("audit", problem, model, population, others)
     check_number("confidence, a probability such as 0.95,", confidence, above=0.5, below=1)
+    check_key("audit", key, model, population)
     if population.paired:
         _check_pairs_alone(clusters, others)
         from ratebound.auditing.pairwise import audit_pairs
@@ -180,7 +185,7 @@ def audit(
     clusters = copied_by(problem) if clusters is None else clusters
     asked = spelled_out(problem, people, called(FIRST))
     problem, known = counted_as_trained(asked, model)
-    counts = judged(as_counted(model, asked.rates))
+    counts = judged(as_counted(model, asked.rates, key))
     unmeasured = _unmeasured(problem, people)
     problem = problem if unmeasured is None else problem.derived(positive_rate(), problem.subject_to)
     guesses = told_by_guesses(problem, people)
@@ -561,3 +566,19 @@ def check_given(
                 "object with weights, thresholds and member_scores(X) -> (rows, members), such as "
                 "a rb.Mixture, or leave this constraint out"
             )
+
+
+def check_key(
+    asker: str, key: Name | None, model: Any, population: Population, in_expectation: bool = False
+) -> None:
+    """Raise where a column of ids is named that is not there, or that nobody hashes."""
+    if key is None:
+        return
+    if isinstance(model, Decisions) or population.paired or in_expectation:
+        what = "pairs have" if population.paired else "an expectation has"
+        what = "decisions that were made have" if isinstance(model, Decisions) else what
+        raise ValueError(f"{asker}: key={key!r} is for a model that decides rows; {what} no use for it")
+    try:
+        population.check_column(key)
+    except ValueError as error:
+        raise ValueError(f"{asker}: key={key!r}: {error}") from None

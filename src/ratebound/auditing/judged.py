@@ -5,7 +5,7 @@ A `Mixture` has a few choices, each with its probability and its scores; every o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from ratebound.auditing.decisions import Decisions
 from ratebound.base.types import Array
 from ratebound.problem.deciding import score_count, with_axes
+from ratebound.problem.frames import as_array
 from ratebound.problem.population import Population
 from ratebound.rates.expressions import FIRST, Rate
 from ratebound.rates.kinds import TWO, Classes
@@ -31,7 +32,7 @@ class Judged:
     chances: Array = field(default_factory=lambda: np.ones(1))  # (M,) that each choice decides
     thresholds: dict[str, Array] = field(default_factory=dict)  # learned ones: (M,), or (M, D - 1)
     predicts: str = ""  # what its answers are, where they are decisions that are spelled as labels are
-    known: tuple[Name, ...] = ()  # columns that it looks at
+    known: tuple[Name, ...] = ()  # columns that it looks at, besides features
     width: int = 1  # numbers that it computes for each row
     inputs: bool = True  # whether it looks at features
 
@@ -87,11 +88,12 @@ def judged(model: Any) -> Judged:
         )
     weights, decider, classes = _read_weights(model), decider_of(model), _classes(model)
     thresholds = thresholds_of(model)
+    ids = () if not isinstance(model, Stands) or model.key is None else (model.key,)
     if thresholds and decider.draw is None:
         raise ValueError("a vote has no thresholds of its own: audit its best member instead")
 
     def answers(name: str, rows: Population) -> Array:
-        scores = _member_scores(model, name, _with_features(model, name, rows))
+        scores = _member_scores(model, name, _with_features(model, name, rows), ids)
         return decider.choices(weights, scores)[1]
 
     none = np.zeros((len(weights), score_count(classes), 1))
@@ -100,7 +102,7 @@ def judged(model: Any) -> Judged:
         answers=answers,
         chances=decider.choices(weights, none)[0],
         thresholds=thresholds,
-        known=tuple(decider.known),
+        known=(*decider.known, *ids),
         width=len(weights) * classes,
     )
 
@@ -118,6 +120,7 @@ class Stands:
     scores: Callable[..., Array]  # from features, and columns=, to scores (n, M) or (n, D, M)
     weights: Array
     thresholds: Mapping[str, Array]
+    key: Name | None = None  # the column of ids that it hashes, if not the features
 
     @property
     def classes(self) -> Classes:
@@ -132,24 +135,33 @@ class Stands:
         return self.scores(X, columns=columns)
 
 
-def as_counted(model: Any, rates: Iterable[Rate]) -> Any:
+def as_counted(model: Any, rates: Iterable[Rate], key: Name | None = None) -> Any:
     """A model as an audit counts its decisions; that is itself, unless it is a mixture that draws.
 
-    Of that, rows that share their features with many are counted as they are decided. Learned thresholds
-    are each member's own, and so are areas: both are expectations over the members.
+    Of that, rows that share their features with many are counted as they are decided; with a `key`, all
+    rows are. Learned thresholds are each member's own, and so are areas: both are expectations over the
+    members.
     """
     mixture = getattr(model, "solution_", model)
-    if not isinstance(mixture, Mixture) or mixture.decider.draw is None or mixture.thresholds:
+    if not isinstance(mixture, Mixture) or mixture.decider.draw is None:
         return model
-    if any(rate.compares_scores for rate in rates):
+    if mixture.thresholds or any(rate.compares_scores for rate in rates):
+        if key is not None and len(mixture) > 1:
+            raise ValueError(
+                f"key={key!r} says which member decides each row, and thresholds that were learned and "
+                "rates that compare scores are each member's own: leave key out, or leave them out"
+            )
         return model
+    if key is not None:
+        return as_deployed(model, key)
     return Stands(mixture, mixture.counted_scores, mixture.weights, mixture.thresholds)
 
 
-def as_deployed(model: Any) -> Any:
+def as_deployed(model: Any, key: Name | None = None) -> Any:
     """The model that makes the decisions of `model`; that is itself, unless it draws its members.
 
-    The hash of a row chooses the member that decides it, so a mixture is one model there.
+    The hash of a row chooses the member that decides it, so a mixture is one model there: a hash of its
+    features, or of its id in the column `key`.
     """
     if len(judged(model).chances) == 1:
         return model
@@ -161,9 +173,10 @@ def as_deployed(model: Any) -> Any:
         )
 
     def decisive(X: Any, *, columns: Any = None) -> Array:
-        return model.decisive_scores(X, columns=columns)[None].T
+        ids = None if key is None else as_array(columns[key])
+        return model.decisive_scores(X, columns=columns, key=ids)[None].T
 
-    return Stands(model, decisive, np.ones(1), {})
+    return Stands(model, decisive, np.ones(1), {}, key)
 
 
 def among_trained(model: Any, populations: dict[str, Population]) -> dict[str, Population]:
@@ -231,12 +244,13 @@ def _with_features(model: Any, name: str, population: Population) -> Population:
     return population
 
 
-def _member_scores(model: Any, name: str, population: Population) -> Array:
-    """Scores (M, A, n) of the members."""
+def _member_scores(model: Any, name: str, population: Population, ids: Sequence[Name]) -> Array:
+    """Scores (M, A, n) of the members, who may look at known groups, or at `ids`."""
     members, classes = len(model.weights), _classes(model)
     sizes = (members,) if classes == 2 else (classes, members)
-    # Thresholds by known group look at columns too; other models, of ours or not, take the features.
-    known = {"columns": population.columns} if decider_of(model).known else {}
+    # Other models than ours take the features alone.
+    columns = {**population.columns, **{name: population.column(name) for name in ids}}
+    known = {"columns": columns} if ids or decider_of(model).known else {}
     scores = np.asarray(model.member_scores(population.X, **known), dtype=float)
     if scores.ndim == 1:
         scores = scores[:, None]

@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.auditing.auditing import check_given, counted_as_trained, lacks_labels, measurable
+from ratebound.auditing.auditing import (
+    check_given,
+    check_key,
+    counted_as_trained,
+    lacks_labels,
+    measurable,
+)
 from ratebound.auditing.decisions import given_decisions
 from ratebound.auditing.judged import Judged, Stands, among_trained, as_deployed, judged
 from ratebound.auditing.tally import (
@@ -37,7 +43,7 @@ from ratebound.rates.general import refuse_general
 from ratebound.rates.guesses import Guessed, speaks_of
 from ratebound.rates.named import error_rate, positive_rate
 from ratebound.rates.ranges import Parity
-from ratebound.rates.subsets import columns_in
+from ratebound.rates.subsets import Name, column_text, columns_in
 from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.mixture import Mixture
 
@@ -54,6 +60,7 @@ def certify(
     rows: Any = None,
     confidence: float = 0.95,
     in_expectation: bool = False,
+    key: Name | None = None,
     **others: Population,
 ) -> Certificate:
     """Whether `model` keeps the promises of `problem` on new rows, shown on rows it has not seen.
@@ -80,6 +87,9 @@ def certify(
     in_expectation : bool, default=False
         Whether to certify a mixture's expectation over its members. By default the decisions that it
         makes are certified, by its hash of each row, since those are what people get.
+    key : str or int, default=None
+        The column of ids that ``predict(X, key=...)`` is given, if a mixture hashes these: the same
+        decisions are then certified. By default it hashes the features.
     **others : Population
         The populations that rates name with ``on=``.
 
@@ -125,9 +135,10 @@ def certify(
             "for pairs, which are not a proof"
         )
     check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
+    check_key("certify", key, model, population, in_expectation)
     people = among_trained(model, {FIRST: population, **others})
     if copied_by(problem) is not None:
-        return _without_guesses(problem, model, people, confidence, in_expectation)
+        return _without_guesses(problem, model, people, confidence, in_expectation, key)
     people = with_known_groups(problem, people, CERTIFIED)
     problem = spelled_out(problem, people, CERTIFIED)
     levels = problem.constraints if not problem.leveled else ()
@@ -136,7 +147,7 @@ def certify(
     if lacks_labels(problem.objective, people):  # which is not certified
         problem = problem.derived(positive_rate(), problem.subject_to)
     all_counted = _check_unseen(problem, model, people)
-    certified = model if in_expectation else as_deployed(model)
+    certified = model if in_expectation else as_deployed(model, key)
     tally = tallied(judged(certified), people, places_of(problem), first=CERTIFIED)
     missing = {} if all_counted else measurable(problem, tally, known, CERTIFIED)[1]
     promises = list(_testable(problem, tally, levels, missing))
@@ -157,7 +168,12 @@ def certify(
 
 
 def _without_guesses(
-    problem: Problem, model: Any, people: dict[str, Population], confidence: float, in_expectation: bool
+    problem: Problem,
+    model: Any,
+    people: dict[str, Population],
+    confidence: float,
+    in_expectation: bool,
+    key: Name | None,
 ) -> Certificate:
     """The certificate of a problem whose groups are known by probabilities, which no row shows right.
 
@@ -178,9 +194,10 @@ def _without_guesses(
         people[FIRST],
         confidence=confidence,
         in_expectation=in_expectation,
+        key=key,
         **{name: other for name, other in people.items() if name != FIRST},
     )
-    certified = model if in_expectation else as_deployed(model)
+    certified = model if in_expectation else as_deployed(model, key)
     tally = tallied(judged(certified), copies, places_of(problem), first=CERTIFIED)
     own = {promise.constraint: promise for promise in tested_ones.promises}
     aim = Aim(1.0 - confidence, len(problem.subject_to))
@@ -285,7 +302,8 @@ def _words(certified: Any, model: Judged) -> str:
     """What was certified."""
     if isinstance(certified, Stands):
         mixture = certified.mixture
-        return f"{mixture.decider.called(len(mixture))}, on the decisions that it makes"
+        by = "" if certified.key is None else f" by {column_text(certified.key)}"
+        return f"{mixture.decider.called(len(mixture))}, on the decisions that it makes{by}"
     return model.words + (", in expectation" if not model.deterministic else "")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from ratebound.auditing.auditing import audit as audit_on
 from ratebound.auditing.impact import ImpactRatios, impact_ratios
 from ratebound.auditing.report import Audit
+from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
 from ratebound.commands.answers import failing, one_notice, tell, working
 from ratebound.commands.decided import read_decided
@@ -22,7 +23,9 @@ from ratebound.commands.runs import Use, as_command
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
 from ratebound.problem.population import Population
 from ratebound.solution.mixture import Mixture
+from ratebound.tables.cells import as_ids
 from ratebound.tables.contents import digest_of, digests_of
+from ratebound.tables.table import Table
 
 
 def audit(use: Use) -> int:
@@ -85,7 +88,8 @@ def _of_model(use: Use) -> tuple[Audit, bool]:
     people, others = populations_for(mixture, use)
     files = digests_of(files_of(use.data))
     unseen = False if files and mixture.record.source == digest_of(files) else None
-    report = audit_on(mixture.problem, mixture, people, clusters=use.clusters, **others)
+    how: dict[str, Any] = {"clusters": use.clusters, "key": use.key}
+    report = audit_on(mixture.problem, mixture, people, **how, **others)
     made = report.made_by(as_command("audit", use), files, unseen=unseen, label=use.label)
     return made, mixture.status.feasible
 
@@ -100,6 +104,7 @@ def _decided(use: Use) -> tuple[Audit, bool]:
         decisions=given.decisions,
         rows=given.people,
         clusters=use.clusters,
+        key=use.key,
         **given.others,
     )
     return report.made_by(as_command("audit", use), digests_of(files_of(use.data)), unseen=None), True
@@ -116,7 +121,7 @@ def populations_for(mixture: Mixture, use: Use) -> tuple[Population, dict[str, A
         if on_disk(paths, use.on_disk and not is_other):
             populations.append(_on_disk(mixture, paths, use, is_other))
             continue
-        table = table_for(mixture, paths, use.reading, use.label)
+        table = table_for(mixture, paths, use.reading, use.label, key=use.key)
         if not is_other:
             table = with_labels(table, use.label, use.drop_unlabelled)
         populations.append(
@@ -126,11 +131,16 @@ def populations_for(mixture: Mixture, use: Use) -> tuple[Population, dict[str, A
                 mixture.classes,
                 use.weight,
                 other=is_other,
-                columns=truths(mixture, table),
+                columns=truths(mixture, table) | _ids(table, use.key),
                 rows=rows_for(mixture, table),
             )
         )
     return populations[0], dict(zip(use.population, populations[1:], strict=True))
+
+
+def _ids(table: Table, key: str | None) -> dict[str, Array]:
+    """The column of ids, as `predict` reads them."""
+    return {} if key is None else {key: as_ids(table.column(key, "key"))}
 
 
 def _on_disk(mixture: Mixture, paths: Sequence[str], use: Use, is_other: bool) -> Population:
@@ -140,4 +150,4 @@ def _on_disk(mixture: Mixture, paths: Sequence[str], use: Use, is_other: bool) -
     if is_other:
         label, weight = (each if each in columns else None for each in (label, weight))
     drop = use.drop_unlabelled
-    return labelled_on_disk(paths, seen_by(mixture), label, mixture.classes, weight, drop)
+    return labelled_on_disk(paths, seen_by(mixture), label, mixture.classes, weight, drop, key=use.key)

@@ -41,6 +41,7 @@ def _decided(use: Use) -> Certificate:
             decisions=given.decisions,
             rows=given.people,
             confidence=level,
+            key=use.key,
             **given.others,
         )
 
@@ -65,13 +66,16 @@ def _of_model(use: Use) -> Certificate:
             people,
             confidence=CONFIDENCE if use.confidence is None else use.confidence,
             in_expectation=use.in_expectation,
+            key=use.key,
             **others,
         )
         if use.save:
             save_certificate(certificate, use.model)
             if (use.model / REPORT).is_file():
                 certified = mixture.recorded(certificate=certificate)
-                _renew(audit_on(mixture.problem, certified, people, **others), use.model, use)
+                _renew(
+                    audit_on(mixture.problem, certified, people, key=use.key, **others), use.model, use
+                )
     return certificate
 
 

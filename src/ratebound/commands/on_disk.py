@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ from ratebound.base.processes import gathered
 from ratebound.commands.answers import note
 from ratebound.problem.frames import as_array, is_missing
 from ratebound.problem.population import Population
+from ratebound.rates.subsets import Name
+from ratebound.tables.cells import as_ids
 from ratebound.tables.contents import STANDARD_INPUT
 from ratebound.tables.parquet import Parquet, files_in, stays_on_disk
 from ratebound.tables.table import Table
@@ -76,15 +78,31 @@ def labelled_on_disk(
     weight: str | None,
     drop: bool = False,
     positive: Any = None,
+    key: str | None = None,
 ) -> Population:
     """Rows on disk of which a model sees these columns, and promises may speak of all others."""
     table = header(Parquet(list(paths)))
-    for name, role in ((label, "label"), (weight, "weight"), *((each, "feature") for each in seen)):
+    roles = ((label, "label"), (weight, "weight"), (key, "key"), *((each, "feature") for each in seen))
+    for name, role in roles:
         if name is not None:
             table.check(name, role)
     others = [name for name in table.columns if name not in {label, weight, *seen}]
     how = {"weight": weight, "drop_unlabelled": drop, "classes": classes, "positive": positive}
-    return Parquet(list(paths), label, list(seen), others, **how)
+    rows = _WithIds(list(paths), label, list(seen), others, **how)
+    rows.key = key
+    return rows
+
+
+class _WithIds(Parquet):
+    """Rows on disk, whose ids are read as `predict` reads them."""
+
+    key: str | None = None
+
+    def piece(self, place: int, columns: Collection[Name] = (), *, inputs: bool = False) -> Population:
+        piece = super().piece(place, columns, inputs=inputs)
+        if self.key in columns:
+            piece.columns = {**piece.columns, self.key: as_ids(as_array(piece.columns[self.key]))}
+        return piece
 
 
 def seen_by(mixture: Mixture) -> list[str]:

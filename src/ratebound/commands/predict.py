@@ -16,8 +16,6 @@ from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from ratebound.base.types import Array
 from ratebound.base.writing import whole_file, write_whole
 from ratebound.commands.answers import one_notice, working, write_data, write_json
@@ -27,11 +25,11 @@ from ratebound.commands.runs import Use
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.reasons import reasons
+from ratebound.tables.cells import WHOLE_ID, as_ids
 from ratebound.tables.table import Table
 
 # Columns of the label and of the decision; with more than two classes one for each, probability_cat.
 PROBABILITIES = ("probability", "decision_probability")
-WHOLE = re.compile(r"0|-?[1-9][0-9]*")  # as a number is written, so that it can be written back
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠].", re.DOTALL)  # a sign alone computes nothing
 
@@ -84,7 +82,7 @@ def _decided(mixture: Mixture, table: Table, use: Use) -> list[tuple[str, list[A
         shares = mixture.decision_proba(rows, columns=truths(mixture, table))
         columns += _chances(mixture, of_decision, shares)
     if use.reasons:
-        ids = None if use.key is None else ids_in(table, use.key)
+        ids = None if use.key is None else as_ids(table.column(use.key, "key"))
         told = reasons(mixture, rows, truths(mixture, table), ids)
         columns.append(("score", _digits(told.scores)))
         columns += [(name, _digits(part)) for name, part in zip(told.names, told.parts.T, strict=True)]
@@ -95,7 +93,7 @@ def _decided(mixture: Mixture, table: Table, use: Use) -> list[tuple[str, list[A
 def _as_given(ids: Array) -> list[Any]:
     """Ids as they are written: numbers if all of them are whole ones, or else texts."""
     values = ids.tolist()
-    if ids.dtype.kind == "O" and all(map(WHOLE.fullmatch, map(str, values))):
+    if ids.dtype.kind == "O" and all(map(WHOLE_ID.fullmatch, map(str, values))):
         return list(map(int, values))
     return values
 
@@ -119,18 +117,8 @@ def _chances(mixture: Mixture, name: str, chances: Array) -> list[tuple[str, lis
 
 def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:
     """The decision on each row (n,), which depends on that row alone."""
-    ids = None if key is None else ids_in(table, key)
+    ids = None if key is None else as_ids(table.column(key, "key"))
     return mixture.predict(rows_for(mixture, table), columns=truths(mixture, table), key=ids)
-
-
-def ids_in(table: Table, key: str) -> Array:
-    """The id of each row (n,): a text that is a whole number is that number, whatever is beside it."""
-    ids = table.column(key, "key")
-    if ids.dtype.kind != "O":
-        return ids
-    read = np.empty(len(ids), dtype=object)
-    read[:] = [int(value) if WHOLE.fullmatch(str(value)) else str(value) for value in ids]
-    return read
 
 
 def _digits(chances: Array) -> list[str]:

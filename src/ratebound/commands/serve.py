@@ -24,12 +24,12 @@ from typing import Any, NoReturn
 
 from ratebound.base.tensors import read_tensors
 from ratebound.base.types import Array
-from ratebound.commands.predict import ids_in
 from ratebound.commands.saved import load_for_tables, rows_for, truths
 from ratebound.estimators.policy import Policy
 from ratebound.rates.kinds import label_classes
 from ratebound.solution.files import NAME
 from ratebound.solution.reasons import Reasons, reasons
+from ratebound.tables.cells import as_ids
 from ratebound.tables.records import check_names, is_records, table_of
 
 PORT, MOST_BYTES = 8000, 2**20
@@ -98,7 +98,7 @@ class Service:
         assert self.model.encoding is not None
         table = table_of(rows, self.model.encoding, [name for name in self.needs if name != self.key])
         check_names(rows, self.names)
-        ids = None if self.key is None else ids_in(table, self.key)
+        ids = None if self.key is None else as_ids(table.column(self.key, "key"))
         with self._one_at_a_time, warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             why = reasons(self.model, rows_for(self.model, table), truths(self.model, table), ids)

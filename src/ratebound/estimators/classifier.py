@@ -838,6 +838,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         sample_weight: Any = None,
         *,
         clusters: Name | None = None,
+        key: Name | None = None,
         **others: Any,
     ) -> Audit:
         """Judge every promise on these rows: its value, bound and interval, and whether it is kept.
@@ -855,6 +856,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         clusters : str or int, default=None
             The column whose values tell which rows were drawn together, such as the customer where one
             has several rows. By default each row is drawn alone.
+        key : str or int, default=None
+            The column of ids that `predict` is given as ``key=``, to count the same decisions.
+            By default a mixture hashes the features.
         **others : table, tuple or Population
             Further populations by name, as in `fit`.
 
@@ -864,7 +868,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             Print it, or take it as a frame, JSON or a page.
         """
         rows = self._rows(X)
-        return self.solution_.audit(rows, y, columns, sample_weight, clusters=clusters, **others)
+        how: dict[str, Any] = {"clusters": clusters, "key": key}
+        return self.solution_.audit(rows, y, columns, sample_weight, **how, **others)
 
     @MethodAndParameter
     def certify(
@@ -876,6 +881,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         *,
         confidence: float = 0.95,
         in_expectation: bool = False,
+        key: Name | None = None,
         **others: Any,
     ) -> Certificate:
         """Whether the promises hold on new rows, shown on rows it has not seen, as by `rb.certify`.
@@ -897,6 +903,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         in_expectation : bool, default=False
             Whether to certify a mixture's expectation over its members. By default the decisions that it
             makes are certified, since those are what people get.
+        key : str or int, default=None
+            The column of ids that `predict` is given as ``key=``, to count the same decisions.
+            By default a mixture hashes the features.
         **others : table, tuple or Population
             Further populations by name, as in `fit`.
 
@@ -913,6 +922,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             sample_weight,
             confidence=confidence,
             in_expectation=in_expectation,
+            key=key,
             **others,
         )
 

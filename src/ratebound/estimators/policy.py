@@ -156,6 +156,7 @@ class Policy(Mixture):
         sample_weight: Any = None,
         *,
         clusters: Name | None = None,
+        key: Name | None = None,
         **others: Any,
     ) -> Audit:
         """Judge every promise on these rows: its value, bound and interval, and whether it is kept.
@@ -173,6 +174,9 @@ class Policy(Mixture):
         clusters : str or int, default=None
             The column whose values tell which rows were drawn together, such as the customer where one
             has several rows. By default each row is drawn alone.
+        key : str or int, default=None
+            The column of ids that `predict` is given as ``key=``, to count the same decisions.
+            By default a mixture hashes the features.
         **others : table, tuple or Population
             Further populations by name: tables, ``(table, labels)`` or `rb.Population`.
 
@@ -185,7 +189,7 @@ class Policy(Mixture):
 
         people = self._people(X, y, columns, sample_weight)
         populations = other_populations(others, self.classes, self.problem)
-        return audit(self.problem.asked, self, people, clusters=clusters, **populations)
+        return audit(self.problem.asked, self, people, clusters=clusters, key=key, **populations)
 
     def certify(
         self,
@@ -196,6 +200,7 @@ class Policy(Mixture):
         *,
         confidence: float = 0.95,
         in_expectation: bool = False,
+        key: Name | None = None,
         **others: Any,
     ) -> Certificate:
         """Whether the promises hold on new rows, shown on rows it has not seen, as by `rb.certify`.
@@ -215,6 +220,9 @@ class Policy(Mixture):
         in_expectation : bool, default=False
             Whether to certify a mixture's expectation over its members. By default the decisions that it
             makes are certified, since those are what people get.
+        key : str or int, default=None
+            The column of ids that `predict` is given as ``key=``, to count the same decisions.
+            By default a mixture hashes the features.
         **others : table, tuple or Population
             Further populations by name: tables, ``(table, labels)`` or `rb.Population`.
 
@@ -232,6 +240,7 @@ class Policy(Mixture):
             people,
             confidence=confidence,
             in_expectation=in_expectation,
+            key=key,
             **other_populations(others, self.classes, self.problem),
         )
 

@@ -544,7 +544,7 @@ class Mixture:
         batch = promises_on(self.problem, X, columns, rows)
         return np.asarray(self.classes)[chosen_exactly(order, ties, count, batch).astype(int)]
 
-    def decisive_scores(self, X: Any, *, columns: Any = None) -> Array:
+    def decisive_scores(self, X: Any, *, columns: Any = None, key: Any = None) -> Array:
         """The score that decides each row in `predict`: that of the member drawn.
 
         Parameters
@@ -553,13 +553,15 @@ class Mixture:
             The rows.
         columns : DataFrame or mapping, default=None
             The columns of known groups, where `X` does not have them.
+        key : array of shape (n,), default=None
+            As in `predict`; by default the features are hashed.
 
         Returns
         -------
         array of shape (n,) or (D, n)
             Yes is decided from 0 on; of D > 2 classes that with the largest score.
         """
-        return as_shown(self._decisive(X, columns, None, None)[0])
+        return as_shown(self._decisive(X, columns, key)[0])
 
     def choices_of(self, X: Any, features: Any, columns: Any = None) -> tuple[Array, Array]:
         """What may decide each row, had it these features; known groups are as in `X`.

@@ -33,6 +33,7 @@ _AMOUNT = re.compile(
 )
 CODE = re.compile(r"\s*[+-]?0\d")  # 007 is rather a code than a number
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*")
+WHOLE_ID = re.compile(r"0|-?[1-9][0-9]*")  # as a number is written, so that it can be written back
 NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 BARE = re.compile(rf"{NUMERAL.pattern}|\s*[+-]?\d+,\d+\s*")  # what is not an amount alone
 # What stands for a missing number; among texts, each of these but the first is a value like any other.
@@ -52,6 +53,19 @@ def read_numbers(texts: Sequence[str]) -> Array:
     array([    3. ,     3.5,    20. , -1200.5,     nan,     nan])
     """
     return np.array([float(t) if NUMERAL.fullmatch(t) else _amount(t) for t in texts])
+
+
+def as_ids(values: Array) -> Array:
+    """Ids (n,): a text that is a whole number is that number, whatever is beside it.
+
+    >>> as_ids(np.array(["12", "007", "a"], dtype=object))
+    array([12, '007', 'a'], dtype=object)
+    """
+    if values.dtype.kind != "O":
+        return values
+    read = np.empty(len(values), dtype=object)
+    read[:] = [int(value) if WHOLE_ID.fullmatch(str(value)) else str(value) for value in values]
+    return read
 
 
 def is_id(text: str) -> bool:
