@@ -2,10 +2,10 @@
 
     python benchmarks/acsincome.py                # a few minutes; needs the folder shared/bench
 
-Everyone is judged by accuracy and by the least over the largest recall among the nine races, computed
-here from row-level decisions. The published models were trained on 998,700 other rows of the survey
-and tuned in a hundred trials each; ours are trained on the 332,900 rows of the published validation
-file, with default settings, and never see the test file.
+Everyone is judged by accuracy, and by the least recall among the nine races over everyone's recall and
+over the largest, computed here from row-level decisions. The published models were trained on 998,700
+other rows of the survey and tuned in a hundred trials each; ours are trained on the 332,900 rows of the
+published validation file, with default settings, and never see the test file.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import numpy as np
 from _common import markdown
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "bench"
-PUBLISHED = {  # of each library the model with the largest least-to-largest recall at its accuracy
+PUBLISHED = {  # the most accurate published model of each library
     "LightGBM": "lightgbm_baseline",
     "ExponentiatedGradient (Fairlearn)": "exponentiated_gradient",
     "thresholds by race (Aequitas)": "group_threshold",
@@ -26,10 +26,10 @@ PUBLISHED = {  # of each library the model with the largest least-to-largest rec
 ASKED = (0.7, 0.8, 0.9)
 
 
-def judged(y: np.ndarray, race: np.ndarray, yes: np.ndarray) -> tuple[float, float]:
-    """Accuracy, and the least over the largest recall of a race."""
+def judged(y: np.ndarray, race: np.ndarray, yes: np.ndarray) -> tuple[float, float, float]:
+    """Accuracy, and the least recall of a race over everyone's and over the largest."""
     recalls = [yes[(race == one) & y].mean() for one in np.unique(race)]
-    return float((yes == y).mean()), float(min(recalls) / max(recalls))
+    return float((yes == y).mean()), min(recalls) / yes[y].mean(), min(recalls) / max(recalls)
 
 
 def ours(train, test, ratio: float | None, confidence: float | None) -> tuple[np.ndarray, float, str]:
@@ -68,8 +68,7 @@ def main() -> None:
     for title, start in PUBLISHED.items():
         named = [name for name in published.columns if name.startswith(start)]
         values = [judged(*test[1:], published[name].to_numpy(bool)) for name in named]
-        accuracy, ratio = max(values)
-        lines.append([title, "998,700", f"{accuracy:.4f}", f"{ratio:.3f}", ""])
+        lines.append([title, "998,700", *_printed(max(values)), ""])
     for ratio in (None, *ASKED):
         yes, seconds, status = ours(train, test, ratio, 0.9)
         accuracy, reached = judged(*test[1:], yes)
