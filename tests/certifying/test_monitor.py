@@ -83,11 +83,32 @@ def test_it_tells_broken_from_kept_and_goes_on():
     assert str(alarm.constraint) == broken
     assert alarm.evidence >= monitor.threshold == pytest.approx(40)
     assert alarm.value < alarm.bound == 0.8
-    assert str(alarm).startswith(f"{broken} is broken: after {alarm.row:,} rows the left side is 0.")
+    assert str(alarm).startswith(f"{broken} is broken: after {alarm.row:,} rows recall() is 0.")
     assert monitor.update(*stream(500, seed=1, recall=1.0)) == []
     assert monitor.alarms == [alarm]
     assert not monitor.kept
     assert monitor_of(stream(3000), kept).kept
+
+
+def test_an_alarm_says_which_rates_raised_it():
+    """The numbers in its sentence are those of the rows until then, counted by hand."""
+    random = np.random.default_rng(0)
+    sex, y = random.choice(["F", "M"], 4000), random.random(4000) < 0.5
+    yes = random.random(4000) < np.where(y, np.where(sex == "F", 0.6, 0.8), 0.2)
+    watching = rb.Monitor(['recall(sex == "F") >= 0.95 * recall()', "precision() >= 0.9"])
+    watching.update(yes, y, {"sex": sex})
+    precise, compared = watching.alarms
+    upto = slice(compared.row)
+    women, everyone = y[upto] & (sex[upto] == "F"), y[upto]
+    own, all_ = yes[upto][women].mean(), yes[upto][everyone].mean()
+    assert (
+        f'recall(sex == "F") is {own:.4f} ({women.sum():,} rows), at least {0.95 * all_:.4f} was promised '
+        f"(0.95 * recall(): recall() is {all_:.4f} on {everyone.sum():,} rows)" in str(compared)
+    )
+    upto = slice(precise.row)
+    right, said = (yes & y)[upto].sum(), yes[upto].sum()
+    assert f"precision() is {right / said:.4f} ({right} / {said}), at least 0.9000" in str(precise)
+    assert rb.Monitor.from_json(watching.to_json()).alarms == watching.alarms
 
 
 def test_an_alarm_comes_at_the_row_and_with_the_rates_of_that_row():
@@ -211,7 +232,7 @@ def test_other_populations():
 @pytest.mark.parametrize(
     ("promise", "reason"),
     [
-        ("roc_auc() >= 0.8", "an area is about scores, and a monitor sees decisions"),
+        ("roc_auc() >= 0.8", "it is about the order of scores, and a monitor sees decisions"),
         ("recall(at=0.3) >= 0.8", "at a threshold, which needs scores"),
         ('recall(on="a") >= recall(on="b")', "compares the populations a, b"),
         ("predicted_positives() <= 40", "say out of how many rows"),
@@ -242,8 +263,8 @@ def test_rows_that_cannot_be_read_change_nothing(given, reason):
 
 
 def test_arguments():
-    with pytest.raises(TypeError, match=r"takes a rb\.Problem"):
-        rb.Monitor("recall() >= 0.9")
+    with pytest.raises(TypeError, match="Monitor takes promises first, .* got int"):
+        rb.Monitor(3)
     with pytest.raises(ValueError, match="confidence, a probability"):
         rb.Monitor(problem(), confidence=95)
     with pytest.raises(ValueError, match="wait= needs decided="):

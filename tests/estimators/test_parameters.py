@@ -109,10 +109,16 @@ def test_groups_are_columns(given):
     promise = "recall() >= 0.1"
     with pytest.raises(TypeError, match=wrong):
         rb.RateConstrainedClassifier(promise).fit(X, Y, sensitive_features=given)
+    with pytest.raises(TypeError, match=wrong):
+        rb.RateConstrainedClassifier(promise, sensitive_features=given)
     short = rb.Training(epochs=2)
     model = rb.RateConstrainedClassifier(promise, training=short, random_state=0).fit(X, Y)
     with pytest.raises(TypeError, match=wrong):
         model.audit(X, Y, sensitive_features=given)
+    with pytest.raises(TypeError, match=r"sensitive_features= is not an argument: .* known=\['sex'\]"):
+        model.predict(X, sensitive_features=given)
+    with pytest.raises(TypeError, match="predict takes no argument 'seed'"):
+        model.predict(X, seed=0)
 
 
 def test_known_may_be_one_column():

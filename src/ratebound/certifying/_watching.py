@@ -39,6 +39,8 @@ class Alarm:
         Of the left side until then; None where no row tells.
     bound : float or None
         Of the right side until then.
+    counts : tuple of pairs
+        Of each rate in the promise until then: rows that it is a share of, and rows that it counts.
 
     See Also
     --------
@@ -50,7 +52,7 @@ class Alarm:
     >>> monitor = rb.Monitor(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]))
     >>> (alarm,) = monitor.update([1, 0] * 40, labels=[1] * 80)
     >>> print(alarm)
-    recall() >= 0.9 is broken: after 24 rows the left side is 0.5000 and the right side 0.9000, ...
+    recall() >= 0.9 is broken: after 24 rows recall() is 0.5000 (24 rows), at least 0.9000 was promised; ...
     """
 
     constraint: Constraint | Parity
@@ -58,14 +60,20 @@ class Alarm:
     evidence: float
     value: float | None
     bound: float | None
+    counts: tuple[tuple[float, float], ...]
 
     @property
     def words(self) -> str:
-        """The alarm in one sentence."""
+        """The alarm in one sentence: the rates that raised it, their rows, and what was promised."""
+        promise, counts = self.constraint, dict(zip(rates_of(self.constraint), self.counts, strict=True))
         value, bound = number(self.value, beside=self.bound), number(self.bound, beside=self.value)
+        way, right = "least" if promise.relation == ">=" else "most", ""
+        if promise.right.rates:
+            right = f" ({promise.right}: {_behind(promise.right, counts)})"
         return (
-            f"{self.constraint} is broken: after {self.row:,} rows the left side is {value} and the "
-            f"right side {bound}, and the evidence is {evidence_text(self.evidence)} to 1"
+            f"{promise} is broken: after {self.row:,} rows {promise.left} is {value} "
+            f"({_behind(promise.left, counts)}), at {way} {bound} was promised{right}; the evidence is "
+            f"{evidence_text(self.evidence)} to 1"
         )
 
     def __str__(self) -> str:
@@ -142,9 +150,10 @@ def watched(watch: Watch, batch: StreamBatch, seen: int, error: float) -> Watch:
         row = int(at[broken[0]]) + 1
         assert lines.place is not None  # a batch is in memory
         until = np.bincount(lines.place[:row], minlength=len(lines))
-        sides = _sides(watch.constraint, watch.tallies + each @ until)
+        tallies = watch.tallies + each @ until
+        sides, own = _sides(watch.constraint, tallies), tuple(map(tuple, tallies.tolist()))
         money = math.exp(min(float(money_after[broken[0], 0]), 700.0))
-        after = replace(after, alarm=Alarm(watch.constraint, seen + row, money, *sides))
+        after = replace(after, alarm=Alarm(watch.constraint, seen + row, money, *sides, own))
     return after
 
 
@@ -159,14 +168,33 @@ def evidence_text(money: float) -> str:
 
 def _sides(constraint: Constraint | Parity, tallies: Array) -> tuple[float | None, float | None]:
     shares = {
-        rate: None if not over else count / over * (_size(rate, over) if is_count(rate) else 1.0)
+        rate: _share(rate, over, count)
         for rate, (over, count) in zip(rates_of(constraint), tallies.tolist(), strict=True)
     }
     return _value(constraint.left, shares), _value(constraint.right, shares)
 
 
-def _size(rate: Rate, over: float) -> float:
-    return over if rate.per is None else rate.per
+def _share(rate: Rate, over: float, count: float) -> float | None:
+    """A rate that counts so many of so many rows; None if there are none."""
+    if not over:
+        return None
+    return count / over * ((over if rate.per is None else rate.per) if is_count(rate) else 1.0)
+
+
+def _behind(side: Metric, counts: dict[Rate, tuple[float, float]]) -> str:
+    """What a side was computed from: its rows, a ratio's two counts, or each of several rates."""
+    if isinstance(side, Ratio):
+        above, below = (
+            sum(c * counts[rate][1] for rate, c in part.terms)
+            for part in (side.numerator, side.denominator)
+        )
+        return f"{above:,.10g} / {below:,.10g}"
+    assert isinstance(side, Expression)
+    rows = {rate: f"{counts[rate][0]:,.0f} rows" for rate in side.rates}
+    if side.terms == ((side.rates[0], 1.0),) and not side.constant:
+        return rows[side.rates[0]]
+    each = (f"{r} is {number(_share(r, *counts[r]))} on {rows[r]}" for r in side.rates)
+    return ", ".join(each)
 
 
 def _value(metric: Metric, rates: dict[Rate, float | None]) -> float | None:
@@ -203,6 +231,7 @@ def stored(watch: Watch) -> dict[str, Any]:
     if watch.alarm is not None:
         fields = ("row", "evidence", "value", "bound")
         state["alarm"] = {name: getattr(watch.alarm, name) for name in fields}
+        state["alarm"]["counts"] = list(map(list, watch.alarm.counts))
     return state
 
 
@@ -252,7 +281,9 @@ def _waiting(draws: Draws, data: list[Any]) -> Open:
 
 def _alarm(constraint: Constraint | Parity, data: dict[str, Any]) -> Alarm:
     value, bound = (None if data[n] is None else real(data[n], n) for n in ("value", "bound"))
-    return Alarm(constraint, whole(data["row"], "row"), real(data["evidence"], "evidence"), value, bound)
+    counts = _array(data["counts"], (len(rates_of(constraint)), 2), "counts")
+    row, evidence = whole(data["row"], "row"), real(data["evidence"], "evidence")
+    return Alarm(constraint, row, evidence, value, bound, tuple(map(tuple, counts.tolist())))
 
 
 def whole(value: Any, name: str) -> int:

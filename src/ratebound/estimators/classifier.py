@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -50,6 +50,7 @@ from ratebound.estimators.given import (
     encoding_for,
     given_rows,
     other_populations,
+    refuse_groups,
     trained_labels,
     unknown_columns,
     unseen,
@@ -252,6 +253,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     solution_: Policy
     certificate_: Certificate
     __metadata_request__fit = {"columns": True}  # noqa: RUF012  # scikit-learn's own convention
+
+    def __new__(cls, *_: Any, **named: Any) -> Self:
+        refuse_groups(named)
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -723,7 +728,13 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return [learner] if plugged is None else [plugged, learner]
 
     def predict(
-        self, X: Any, *, columns: Any = None, key: Any = None, exactly: int | None = None
+        self,
+        X: Any,
+        *,
+        columns: Any = None,
+        key: Any = None,
+        exactly: int | None = None,
+        **others: Any,
     ) -> Array:
         """A decision for each row, always the same for the same row or the same `key`.
 
@@ -739,12 +750,17 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         exactly : int, default=None
             Say yes to exactly so many of these rows, the best by score, with the promises kept among
             them that need no labels; as in `Mixture.predict`. By default each row is decided by itself.
+        **others
+            Nothing else is taken; what other libraries take here is refused with what to write.
 
         Returns
         -------
         array of shape (n,)
             The decisions, spelled as the labels were.
         """
+        refuse_groups(others, deciding=True)
+        if others:
+            raise TypeError(f"predict takes no argument {next(iter(others))!r}")
         rows = self._rows(X)
         return self.solution_.predict(rows, columns=columns, key=key, exactly=exactly)
 

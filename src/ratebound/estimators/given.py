@@ -353,13 +353,19 @@ def unseen(
 
 def _check_groups(others: Iterable[str], problem: Problem) -> None:
     """Raise where groups are given as other libraries take them, and not as columns."""
-    for name in _unspoken_of(others, problem):
+    refuse_groups(_unspoken_of(others, problem))
+
+
+def refuse_groups(names: Iterable[str], deciding: bool = False) -> None:
+    """Raise if one of these arguments is what other libraries call groups; say what is given here."""
+    use = "give the columns that constraints use as columns=, as in columns={'sex': sex}, and name them "
+    use += "in constraints, as in equal_opportunity(sex, slack=0.05)"
+    if deciding:
+        use = "a decision looks at the columns that the model was trained on. Groups that thresholds are "
+        use += "set by are named in training, known=['sex'], and given as columns={'sex': sex}"
+    for name in names:
         if name.lower() in GROUPS:
-            raise TypeError(
-                f"{name}= is not an argument: give the columns that constraints use as columns=, as in "
-                "columns={'sex': sex}, and name them in constraints, as in "
-                "equal_opportunity(sex, slack=0.05)"
-            )
+            raise TypeError(f"{name}= is not an argument: {use}")
 
 
 def _spoken_of(problem: Problem) -> set[str]:

@@ -7,11 +7,13 @@ one spelling that ``ratebound.parse`` reads. What stands in quotes is never touc
 from __future__ import annotations
 
 import ast
+import copy
 import re
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from decimal import Decimal
+from typing import cast
 
 from ratebound.base.checks import closest, nearest
 from ratebound.rates.subsets import WORDS, column_text, value_text
@@ -54,6 +56,8 @@ _CALLED = {
     'precision(sex == "Female") >= 0.95 * precision(sex == "Male")': "predictive_parity",
 }
 SYNONYMS = {word.replace("_", ""): ours for ours, words in _CALLED.items() for word in words.split()}
+GROUP_WORDS = ("sensitive_features", "protected_attribute", "groups")  # a column, in our goals the first
+OPTION_WORDS = {"difference_bound": "slack", "ratio_bound": "ratio", "upper_bound": "slack"}
 _QUOTED = r""""(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?"""  # to the end where a quote is not closed
 _CURLY = r'[“”„](?P<double>[^“”„"]*)[“”]|[‘’‚](?P<single>[^‘’‚]*)[‘’]'
 _SPELLING = re.compile(
@@ -88,6 +92,69 @@ def meant(name: str, known: Iterable[str]) -> str:
         if word is not None:
             return f": {name} is written {SYNONYMS[word]} here."
     return nearest(name, known)
+
+
+def in_our_words(tree: ast.expr, known: Iterable[str]) -> str | None:
+    """A promise with the names of other libraries replaced by ours; None if it has none of them.
+
+    A goal that is compared with a number has that as its option here, so that
+    ``demographic_parity_difference(sex) <= 0.1`` is found too.
+
+    >>> in_our_words(ast.parse("tpr(age < 25) >= 0.9 * tpr()", mode="eval").body, ["recall"])
+    'recall(age < 25) >= 0.9 * recall()'
+    >>> in_our_words(ast.parse("demographic_parity(sex) <= 0.1", mode="eval").body, [])
+    'statistical_parity(sex, slack=0.1)'
+    """
+    words = _InOurWords(known)
+    return ast.unparse(words.visit(copy.deepcopy(tree))) if words.applies_to(tree) else None
+
+
+class _InOurWords(ast.NodeTransformer):
+    """Puts our names in the place of others."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self.known = set(known)
+
+    def ours(self, node: ast.AST) -> ast.expr | None:
+        """What is written here for what a call has the name of, if it is another library's."""
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+            return None
+        if node.func.id in self.known:
+            return None
+        word = closest(node.func.id.replace("_", ""), SYNONYMS, alike=0.9)
+        return None if word is None else ast.parse(SYNONYMS[word], mode="eval").body
+
+    def applies_to(self, tree: ast.expr) -> bool:
+        return any(self.ours(node) is not None for node in ast.walk(tree))
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        ours = self.ours(node.left)
+        if isinstance(ours, ast.Call) and len(ours.keywords) == 1 and len(node.ops) == 1:
+            call, bound = cast(ast.Call, self.visit(node.left)), ours.keywords[0].arg
+            at_most = isinstance(node.ops[0], ast.LtE | ast.Lt)
+            if (bound, at_most) in (("slack", True), ("ratio", False)):  # a goal, and its bound
+                others = [each for each in call.keywords if each.arg not in ("slack", "ratio")]
+                call.keywords = [*others, ast.keyword(bound, node.comparators[0])]
+                return call
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        ours = self.ours(node)
+        if ours is None:
+            return self.generic_visit(node)
+        groups = [each.value for each in node.keywords if each.arg in GROUP_WORDS]
+        options = [
+            ast.keyword(OPTION_WORDS.get(str(each.arg), each.arg), each.value)
+            for each in node.keywords
+            if each.arg not in GROUP_WORDS
+        ]
+        given = {each.arg for each in options}
+        for call in ast.walk(ours):
+            if isinstance(call, ast.Call):
+                own = call.keywords if not given & {"slack", "ratio", "at_least"} else []
+                call.args = [*node.args, *groups]
+                call.keywords = [*options, *(each for each in own if each.arg not in given)]
+        return ours
 
 
 def respelled(text: str) -> str:

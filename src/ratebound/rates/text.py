@@ -27,7 +27,7 @@ from ratebound.rates.grouping import GOALS, Goal, Promise, Values, group_of
 from ratebound.rates.kinds import KINDS
 from ratebound.rates.naming import say
 from ratebound.rates.ranges import Parity, Range
-from ratebound.rates.spellings import TWO_SIDED, hint, meant, respelled, tree_of
+from ratebound.rates.spellings import TWO_SIDED, hint, in_our_words, meant, respelled, tree_of
 from ratebound.rates.stating import said
 from ratebound.rates.subsets import (
     ENDS,
@@ -184,6 +184,17 @@ class _Reader:
         where = "" if part == whole else f" in {_short(whole).replace(' is ', '=')!r}"
         raise ValueError(f"cannot read {_short(part)!r}{where}: {message}")
 
+    def rewritten(self, node: ast.AST, message: str) -> None:
+        """Fail with the whole text in our words, if its names are those of other libraries."""
+        words = in_our_words(self.tree, (*GOALS, *KINDS, *CURVES, *EXTREMES, "abs", "column", "missing"))
+        parts = () if words is None else (_Reader.promise, _Reader.objective)
+        for part in parts:
+            try:
+                ours = _read(words, part)
+            except ValueError:
+                continue
+            self.fail(node, f"{message} Write {ours}")
+
     def guarded(self, node: ast.AST, build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Build a part of the language; what it objects to is an error at this place in the text."""
         try:
@@ -218,6 +229,7 @@ class _Reader:
 
     def goal(self, node: ast.Call, name: str) -> Goal:
         if name not in GOALS:
+            self.rewritten(node, f"no such goal{meant(name, [*GOALS, *KINDS])}")
             self.fail(
                 node,
                 f"no such goal{meant(name, [*GOALS, *KINDS])} There are {', '.join(GOALS)}. One of "
@@ -319,6 +331,7 @@ class _Reader:
                 "rb.constraint(value=..., proxy=..., name=...), and put it beside the texts",
             )
         if name not in (*KINDS, *CURVES):
+            self.rewritten(node, f"no such rate{meant(name, [*KINDS, *CURVES, *EXTREMES])}")
             self.fail(
                 node,
                 f"no such rate{meant(name, [*KINDS, *CURVES, *EXTREMES])} There are "
