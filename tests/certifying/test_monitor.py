@@ -102,8 +102,8 @@ def test_an_alarm_says_which_rates_raised_it():
     women, everyone = y[upto] & (sex[upto] == "F"), y[upto]
     own, all_ = yes[upto][women].mean(), yes[upto][everyone].mean()
     assert (
-        f'recall(sex == "F") is {own:.4f} ({women.sum():,} rows), at least {0.95 * all_:.4f} was promised '
-        f"(0.95 * recall(): recall() is {all_:.4f} on {everyone.sum():,} rows)" in str(compared)
+        f'recall(sex == "F") is {own:.4f} ({women.sum():,} rows), at least {0.95 * all_:.4f} was '
+        f"promised (0.95 * recall(): recall() is {all_:.4f} on {everyone.sum():,} rows)" in str(compared)
     )
     upto = slice(precise.row)
     right, said = (yes & y)[upto].sum(), yes[upto].sum()
@@ -263,7 +263,7 @@ def test_rows_that_cannot_be_read_change_nothing(given, reason):
 
 
 def test_arguments():
-    with pytest.raises(TypeError, match="Monitor takes promises first, .* got int"):
+    with pytest.raises(TypeError, match=r"Monitor takes promises first, .* got int"):
         rb.Monitor(3)
     with pytest.raises(ValueError, match="confidence, a probability"):
         rb.Monitor(problem(), confidence=95)

@@ -52,7 +52,7 @@ class Alarm:
     >>> monitor = rb.Monitor(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]))
     >>> (alarm,) = monitor.update([1, 0] * 40, labels=[1] * 80)
     >>> print(alarm)
-    recall() >= 0.9 is broken: after 24 rows recall() is 0.5000 (24 rows), at least 0.9000 was promised; ...
+    recall() >= 0.9 is broken: after 24 rows recall() is 0.5000 (24 rows), at least 0.9000 was ...
     """
 
     constraint: Constraint | Parity

@@ -361,7 +361,9 @@ def refuse_groups(names: Iterable[str], deciding: bool = False) -> None:
     use = "give the columns that constraints use as columns=, as in columns={'sex': sex}, and name them "
     use += "in constraints, as in equal_opportunity(sex, slack=0.05)"
     if deciding:
-        use = "a decision looks at the columns that the model was trained on. Groups that thresholds are "
+        use = (
+            "a decision looks at the columns that the model was trained on. Groups that thresholds are "
+        )
         use += "set by are named in training, known=['sex'], and given as columns={'sex': sex}"
     for name in names:
         if name.lower() in GROUPS:
