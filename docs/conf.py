@@ -17,6 +17,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "command_line",  # these three are ours, in extensions/
@@ -26,7 +27,7 @@ extensions = [
 exclude_patterns = ["gallery/sg_execution_times.rst", "sg_execution_times.rst"]
 templates_path = ["templates"]
 nitpicky = True
-nitpick_ignore_regex = [("py:obj", ".*")]  # of a docstring's `names` those that are public become links
+nitpick_ignore_regex = [("py:obj", ".*")]  # only public `names` in docstrings become links
 
 # --- pages -------------------------------------------------------------------------------------------
 
@@ -36,6 +37,9 @@ myst_dmath_double_inline = True
 html_math_renderer = "mathml"
 highlight_language = "text"
 smartquotes = False  # names and texts are often quoted, to be typed
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # copied without prompts and without what was printed
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
 
 # --- reference ---------------------------------------------------------------------------------------
 
