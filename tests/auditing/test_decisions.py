@@ -152,7 +152,7 @@ REFUSED = {
     ),
     "probabilities": (
         {"decisions": [0.2, 0.7], "rows": rb.Population(None, columns={"sex": ["f", "m"]})},
-        "Instead of probabilities",
+        "instead of probabilities",
     ),
 }  # fmt: skip
 

@@ -63,7 +63,7 @@ def test_an_audit_measures_by_the_same_functions(mixture, table):
         assert promise.slack == pytest.approx(bound - promise.value)
         assert promise.kept == (promise.value <= bound)
         assert (promise.slack_low, promise.verdict, promise.method) == (None, "may not hold", "none")
-        assert "a function of one's own" in promise.why
+        assert "a user-defined function" in promise.why
     alone = rb.audit(PROBLEM.promising(PROBLEM.subject_to[:1]), mixture, table.population())
     assert report.promises[0] == alone.promises[0]
     assert report.objective == alone.objective
@@ -105,7 +105,7 @@ def test_a_file_holds_names_and_last_values_and_no_code(mixture, tmp_path):
         by_hand(mixture, NEW.X, NEW.y), abs=1e-5
     )
     assert "2 could not be measured" in str(alone)
-    with pytest.raises(ValueError, match="gap: a file holds the name of a constraint of one's own"):
+    with pytest.raises(ValueError, match="gap: a file holds the name of a user-defined constraint"):
         rb.compile(loaded.problem, rows)
 
 

@@ -186,7 +186,7 @@ def test_rows_that_differ_too_much_are_refused_with_a_remedy(monkeypatch):
     ("promise", "said"),
     [
         ("recall(sex == 'X') >= 0.5", 'no row has sex == "X"'),
-        ("recall(age == 'F') >= 0.5", "'age' holds numbers and is compared with text"),
+        ("recall(age == 'F') >= 0.5", "'age' holds numbers but is compared with text"),
         ("recall(sex in ('F', 'X')) >= 0.5", 'no row has sex == "X"'),
         ("recall(sexx == 'F') >= 0.5", "did you mean 'sex'"),
         ("recall(at='bold') >= 0.5", "not learned"),

@@ -246,7 +246,7 @@ def test_promises_that_cannot_be_watched_are_refused(promise, reason):
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        (([0.2, 0.7, 0.9], [1, 0, 1]), "Instead of probabilities, pass the decisions"),
+        (([0.2, 0.7, 0.9], [1, 0, 1]), "Pass decisions instead of probabilities"),
         (([1, 0, 1], [1, 0]), "labels has 2 rows, and there are 3 decisions"),
         (([1, 0, 1], [1, None, 1]), "labels has 1 missing values"),
         (([1, 0], None), "the promise recall.. >= 0.5: this rate needs labels"),
@@ -271,7 +271,7 @@ def test_arguments():
         rb.Monitor(problem(), wait=30)
     with pytest.raises(ValueError, match="makes no promises"):
         rb.Monitor(rb.Problem("error_rate()"))
-    with pytest.raises(ValueError, match="which groups there are is not known"):
+    with pytest.raises(ValueError, match="its groups are not known"):
         rb.Monitor(problem("equal_opportunity(sex, ratio=0.9)"))
 
 

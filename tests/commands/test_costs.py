@@ -36,4 +36,4 @@ def test_a_model_is_trained_and_audited_by_what_its_errors_cost(table, capsys):
 def test_a_column_that_is_no_amount_is_refused(table, capsys):
     train = ["train", str(table / "loans.csv"), "--label", "default", "--minimize", 'cost(column="sex")']
     assert main([*train, "--out", str(table / "model")]) == 2
-    assert "column 'sex' is to say what an error costs, and has text" in capsys.readouterr().err
+    assert "column 'sex' is used as a cost but contains text" in capsys.readouterr().err

@@ -300,7 +300,7 @@ WRONG = {
     "decisions missing": (lambda r: {"candidate": [np.nan] * 600}, "no decision on 600 of 600 rows"),
     "decisions short": (lambda r: {"candidate": [1] * 10}, r"shape \(10,\) for 600 rows"),
     "other classes": (lambda r: {"live": ["cat", "dog"] * 300}, "column 'live' holds 'cat', 'dog'"),
-    "probabilities": (lambda r: {"candidate": np.linspace(0, 1, 600)}, "pass the decisions"),
+    "probabilities": (lambda r: {"candidate": np.linspace(0, 1, 600)}, "Pass decisions"),
     "not fitted": (lambda r: {"candidate": LogisticRegression()}, "not fitted"),
     "no path": (lambda r: {"live": "nowhere/"}, "there is no saved model"),
     "no rows": (lambda r: {"rows": [1, 2]}, "rows takes a rb.Population"),

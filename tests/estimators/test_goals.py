@@ -144,9 +144,9 @@ def test_two_ratios_are_audited_as_they_were_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("objective", "words"),
     [
-        ("kl_divergence()", "say which way it is to go, as in 'minimize kl_divergence"),
-        ("positive_rate()", "say which way it is to go, as in 'minimize positive_rate"),
-        ("recall() + positive_rate()", "say which way it is to go"),
+        ("kl_divergence()", "say whether to minimize or maximize it, as in 'minimize kl_divergence"),
+        ("positive_rate()", "say whether to minimize or maximize it, as in 'minimize positive_rate"),
+        ("recall() + positive_rate()", "say whether to minimize or maximize it"),
         ("f_score()", r"objective='maximize f_score\(\)'"),
         ("recall()", r"objective='maximize recall\(\)'"),
         (rb.accuracy(), r"rb.Problem\(maximize='accuracy\(\)'\)"),

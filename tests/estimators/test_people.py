@@ -221,5 +221,5 @@ def test_tables_that_are_none_yet():
     people = pl.DataFrame(TABLE)
     model = classifier().fit(people, LABELS)
     for call in (lambda: model.fit(people.lazy(), LABELS), lambda: model.predict(people.lazy())):
-        with pytest.raises(TypeError, match=r"pass what its collect\(\) gives"):
+        with pytest.raises(TypeError, match=r"pass the result of its collect\(\)"):
             call()

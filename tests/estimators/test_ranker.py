@@ -155,7 +155,7 @@ WRONG = {
     "confidence, a probability": lambda r, p: r.set_params(confidence=2).fit(p),
     "training takes rb.Training": lambda r, p: r.set_params(training=3).fit(p),
     "learns from pairs by the gradient": lambda r, p: r.set_params(model=_classifier()).fit(p),
-    "consists of pairs, and error_rate is of single rows": lambda r, p: r.set_params(
+    "consists of pairs, but error_rate counts single rows": lambda r, p: r.set_params(
         objective="error_rate()"
     ).fit(p),
     "did you mean 'first.group'": lambda r, p: r.set_params(

@@ -126,7 +126,7 @@ def test_networks_are_given_arrays():
 
 def test_what_cannot_be_taken_raises():
     huge = sparse.csr_array((10**6, 10**6))
-    with pytest.raises(ValueError, match=r"MLP takes no sparse matrix, and these 1,000,000 rows"):
+    with pytest.raises(ValueError, match=r"MLP does not take sparse matrices, and these 1,000,000 rows"):
         as_dense(huge, "MLP")
     with pytest.raises(ValueError, match="X must hold numbers, got a sparse matrix of complex128"):
         rb.Population(sparse.csr_array(1j * X))

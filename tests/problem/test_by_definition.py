@@ -24,7 +24,7 @@ def steady(examples):
     return settings(derandomize=True, deadline=None, max_examples=examples, suppress_health_check=slow)
 
 
-# What a rate counts of (decision f, label y, existing decision h), among which rows (None: a count).
+# What a rate counts (of decision f, label y, existing decision h), among which rows (None: a count).
 DEFINITIONS = {
     "positive_rate": (lambda f, y, h: f, lambda y, h: True),
     "coverage": (lambda f, y, h: f, lambda y, h: True),
@@ -55,7 +55,7 @@ DEFINITIONS = {
     "recall_of": (lambda f, y, h: h, lambda y, h: y),
     "false_positive_rate_of": (lambda f, y, h: h, lambda y, h: not y),
 }
-# Quotients: what is counted above and below the line.
+# Quotients: what the numerator and the denominator count.
 RATIOS = {
     "precision": (lambda f, y, h: f and y, lambda f, y, h: f),
     "false_discovery_rate": (lambda f, y, h: f and not y, lambda f, y, h: f),
@@ -88,13 +88,13 @@ VERSUS = {
     "win_loss_ratio",
 }
 COUNTS = {kind for kind, (_, among) in DEFINITIONS.items() if among is None}
-TOTALS = COUNTS | {"cost"}  # what may be per so many rows
+TOTALS = COUNTS | {"cost"}  # rates that may be given per a number of rows
 WITHOUT_LABELS = {"positive_rate", "coverage", "negative_rate", "predicted_positives",
                   "predicted_negatives", "decisions", "churn", "positive_rate_of"}  # fmt: skip
 
 
 class Undefined(Exception):
-    """The definition divides by nothing, or speaks of a value or label that is not there."""
+    """The definition divides by zero, or names a value or label that does not occur."""
 
 
 @dataclass
@@ -146,7 +146,7 @@ def measure(spec, data, scores, thresholds):
 
 
 def cost(spec, population, inside, yes):
-    """What errors cost, on the mean of the rows `inside` or in total per so many rows of everyone."""
+    """The cost of errors: the mean over the rows `inside`, or the total per a number of all rows."""
     options, costs = spec.costs
     if "loan" in options.values() and not any(row.loan for row in population.rows):
         raise Undefined
@@ -188,32 +188,32 @@ def one_of_each():
 @st.composite
 def populations(draw, labelled=True, thorough=False):
     """A population of the package, beside its plain rows."""
-    found = draw(st.lists(rows, min_size=4, max_size=10)) + (one_of_each() if thorough else [])
+    people = draw(st.lists(rows, min_size=4, max_size=10)) + (one_of_each() if thorough else [])
     weighted = draw(st.booleans())
     if not weighted:
-        for row in found:
+        for row in people:
             row.weight = 1
-    assume(any(row.weight for row in found))
+    assume(any(row.weight for row in people))
     no, yes = draw(st.sampled_from([(0, 1), (-1, 1), (False, True), (0.0, 1.0)]))
-    columns = {name: [getattr(row, name) for row in found] for name in COLUMNS}
-    columns["live"] = [yes if row.live else no for row in found]
-    y = [yes if row.y else no for row in found] if labelled else None
-    weights = [row.weight for row in found] if weighted else None
-    return Words(rb.Population(None, y, columns=columns, weights=weights), Data(found, labelled))
+    columns = {name: [getattr(row, name) for row in people] for name in COLUMNS}
+    columns["live"] = [yes if row.live else no for row in people]
+    y = [yes if row.y else no for row in people] if labelled else None
+    weights = [row.weight for row in people] if weighted else None
+    return Words(rb.Population(None, y, columns=columns, weights=weights), Data(people, labelled))
 
 
 @st.composite
 def worlds(draw, thorough=False):
     """Populations by name, and scores (K, n) for each."""
-    found = {
+    by_name = {
         "train": draw(populations(thorough=thorough)),
         "pool": draw(populations(labelled=False, thorough=thorough)),
         "experts": draw(populations(thorough=thorough)),
     }
     K = draw(st.integers(1, 3))
     scores = {name: np.array([[draw(SCORES) for _ in p.meant.rows] for _ in range(K)])
-              for name, p in found.items()}  # fmt: skip
-    return found, scores
+              for name, p in by_name.items()}  # fmt: skip
+    return by_name, scores
 
 
 # ---- random words ------------------------------------------------------------------------------------
@@ -291,10 +291,10 @@ def sums(draw):
     """Two expressions without a rate in common, and the terms and constants they are made of."""
     kinds = rates([*DEFINITIONS, "cost"])
     some = st.lists(kinds, min_size=1, max_size=4, unique_by=lambda w: str(w.said))
-    found = draw(some)
-    cut = draw(st.integers(1, len(found)))
+    terms = draw(some)
+    cut = draw(st.integers(1, len(terms)))
     sides = []
-    for part in (found[:cut], found[cut:]):
+    for part in (terms[:cut], terms[cut:]):
         factors = [draw(coefficients) for _ in part]
         constant = draw(st.sampled_from([0.0, 0.2, -0.7]))
         said = sum((c * w.said for c, w in zip(factors, part, strict=True)), rb.Expression()) + constant
@@ -343,12 +343,12 @@ def is_in_reach(constraint, data, scores):
 
 
 def check(objective, constraints, world):
-    """Compile, evaluate K scores in every way there is, and compare with the definitions."""
-    found, scores = world
-    given_populations = {name: p.said for name, p in found.items()}
-    data = {name: p.meant for name, p in found.items()}
+    """Compile, evaluate K scores in every possible way, and compare with the definitions."""
+    populations, scores = world
+    given_populations = {name: p.said for name, p in populations.items()}
+    data = {name: p.meant for name, p in populations.items()}
     constraints = [c for c in constraints if is_in_reach(c, data, scores)]
-    high = wanted(objective.said) == {"more"}  # which cannot be minimised
+    high = wanted(objective.said) == {"more"}  # so it cannot be minimised
     problem = rb.Problem(
         subject_to=[c.said for c in constraints], **{"maximize" if high else "minimize": objective.said}
     )
@@ -356,7 +356,7 @@ def check(objective, constraints, world):
     measures = [lambda *w: sign * total(objective, *w), *(c.meant for c in constraints)]
     try:
         rb.compile(problem, **given_populations)
-    except ValueError as error:  # a count that is out of reach of as many rows as there are
+    except ValueError as error:  # a count that these rows cannot reach
         if "no model can keep this" in str(error):
             return
     K = len(scores["train"])
@@ -421,7 +421,7 @@ def test_random_problems(objectives, constraints, world):
 
 def test_every_rate_of_the_language_has_a_definition_here():
     ours = {name: kind for name, kind in KINDS.items() if hasattr(rb, name)}  # others may define some
-    del ours["confusion"]  # of two classes at once; see `test_several_classes`
+    del ours["confusion"]  # of two classes together; see `test_several_classes`
     del ours["referred"], ours["referrals"]  # of a third decision; see `test_refer`
     del ours["ranked_right"]  # of pairs; see `test_pairs`
     assert {name for name, kind in ours.items() if kind.counts} == {*DEFINITIONS, "cost"}

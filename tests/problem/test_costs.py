@@ -1,4 +1,4 @@
-"""Costs: what may be said, what a column of amounts may hold, and how blocks with amounts count."""
+"""Costs: their syntax, the values that a column of amounts may hold, and blocks with amounts."""
 
 import numpy as np
 import pytest
@@ -63,15 +63,15 @@ def test_what_is_no_cost_is_refused(said, complaint):
 @pytest.mark.parametrize(
     ("column", "complaint"),
     [
-        ([1.0, -2.0, 3.0, 4.0], "column 'loan' .* holds -2: costs are finite and not below 0"),
-        ([1.0, np.inf, 3.0, 4.0], "column 'loan' .* holds inf"),
+        ([1.0, -2.0, 3.0, 4.0], "column 'loan' .* contains -2: costs must be finite and not negative"),
+        ([1.0, np.inf, 3.0, 4.0], "column 'loan' .* contains inf"),
         ([0, 0, 0, 0], "column 'loan' is 0 in every row"),
-        (["1", "2", "3", "4"], "column 'loan' .* has text: it holds '1', '2', '3'"),
+        (["1", "2", "3", "4"], "column 'loan' .* contains text: it holds '1', '2', '3'"),
         (
             [1.0, np.nan, 3.0, 4.0],
             "column 'loan' has no value in 1 of the 2 rows whose errors it prices",
         ),
-        ([None, None, None, None], "column 'loan' .* has no value in any row"),
+        ([None, None, None, None], "column 'loan' .* no value in any row"),
     ],
 )
 def test_a_column_that_is_no_amount_is_an_error_that_names_it(column, complaint):
@@ -84,7 +84,7 @@ def test_a_column_that_is_no_amount_is_an_error_that_names_it(column, complaint)
 
 
 def test_amounts_may_lack_where_no_error_is_priced_by_them():
-    loss = [100.0, 50.0, None, None]  # what was lost is known of those who did not pay alone
+    loss = [100.0, 50.0, None, None]  # a loss is known only for people who did not pay
     rows = rb.Population(None, [1, 1, 0, 0], columns={"loss": loss})
     compiled = rb.compile(rb.Problem('cost(false_negative="loss", false_positive=20)'), rows)
     assert compiled.evaluate([-1.0, 1.0, 1.0, -1.0])[0] == pytest.approx((100 + 20) / 4)

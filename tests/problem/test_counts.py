@@ -1,4 +1,4 @@
-"""Counts speak of a stated number of rows: of all that were given, or of as many as they say."""
+"""Counts are out of a stated number of rows: all rows given, or as many as they say."""
 
 from dataclasses import replace
 
@@ -92,9 +92,9 @@ def test_names_survive():
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("recall(per=10) >= 0.5", "recall takes no per="),
+        ("recall(per=10) >= 0.5", "recall takes per=.*top="),
         ("churn(versus='live', per=10) <= 0.5", "churn takes no per="),
-        ("precision(per=10) >= 0.5", "precision takes no per="),
+        ("precision(per=10) >= 0.5", "precision takes per=.*top="),
         ("predicted_positives(per=0) <= 5", "a number of rows above 0, got 0"),
         ("predicted_positives(per=-3) <= 5", "above 0"),
         ("predicted_positives(per='x') <= 5", "a number of rows, as in"),
@@ -122,7 +122,7 @@ def test_watched_counts_must_be_out_of_as_many_rows():
     problem = rb.Problem("error_rate()", ["predicted_positives() <= 60"])
     compiled, watched = rb.compile(problem, train), rb.compile(problem, other)
     for learner in (rb.Linear(), rb.Oracle(DecisionTreeClassifier(max_depth=1))):
-        with pytest.raises(ValueError, match=r"'other' are out of 100 rows and those .* 600"):
+        with pytest.raises(ValueError, match=r"'other' are out of 100 rows, but training's .* 600"):
             rb.play(compiled, learner, rounds=1, watch={"other": watched})
     watched = rb.compile(compiled.problem, other)
     trace = rb.play(compiled, rb.Linear(), rounds=1, watch={"other": watched})

@@ -38,15 +38,15 @@ def slowly(scores):
 def test_decisions_and_their_shares(models, classes, rows, data):
     shape = (models, score_count(classes), rows)
     scores = data.draw(arrays(float, shape, elements=FEW))
-    found = decided(scores)
+    computed = decided(scores)
     expected = [[slowly(model[:, row]) for row in range(rows)] for model in scores]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(computed, expected)
     assert decision_count(scores) == classes
     weights = np.arange(1.0, models + 1) / np.arange(1.0, models + 1).sum()
     shares = decision_shares(weights, scores)
     assert shares.shape == (classes, rows)
     for each in range(classes):
-        np.testing.assert_allclose(shares[each], weights @ (found == each), atol=1e-15)
+        np.testing.assert_allclose(shares[each], weights @ (computed == each), atol=1e-15)
 
 
 def test_a_mean_is_of_every_class():
@@ -73,7 +73,7 @@ def test_a_threshold_is_taken_off_the_scores_of_its_class(models, classes, rows,
     np.testing.assert_array_equal(decided_at(scores, at), decided(own))
     alike = np.full((models, classes - 1), 0.5)
     np.testing.assert_array_equal(decided_at(scores, 0.5), decided_at(scores, alike))
-    # Offsets of all classes are the same thresholds, counted from the first.
+    # Offsets of all classes are the same thresholds, relative to the first.
     offsets = np.hstack([np.ones((models, 1)), at + 1])[:, -score_count(classes) :]
     relative = at if classes > 2 else at + 1
     np.testing.assert_array_equal(from_first_class(offsets), relative)

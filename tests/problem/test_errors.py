@@ -1,4 +1,4 @@
-"""What goes wrong is said with the rate, the population and the remedy: mistakes and their messages."""
+"""Mistakes and their messages, which name the rate, the population and the remedy."""
 
 import re
 
@@ -27,7 +27,7 @@ COMPILE = {  # constraint: what is wrong, and what to do
     'recall(sx == "Female") >= 0.9': "no column 'sx', did you mean 'sex'.*It has 'sex', 'age'",
     "recall(height == 3) >= 0.9": "no column 'height'.*It has 'sex', 'age'",
     'churn(versus="liv") <= 0.1': "no column 'liv', did you mean 'live'",
-    # Values that are not there
+    # Values that do not occur
     'recall(sex == "F") >= 0.9': "no row has sex == \"F\"; the column holds 'Female', 'Male'",
     'recall(sex != "F") >= 0.9': "the column holds 'Female', 'Male'",
     'recall(sex in ("Male", "X")) >= 0.9': 'no row has sex == "X"',
@@ -41,24 +41,24 @@ COMPILE = {  # constraint: what is wrong, and what to do
     "roc_auc(age < 25, bins=10) >= 0.9": "no row .* where age < 25",
     'positive_rate(age < 25, on="weighed") >= 0.9': "no weight",
     # Labels and populations that are not given
-    'recall(on="pool") >= 0.9': "needs labels and there are none: pass them, or use one without labels",
+    'recall(on="pool") >= 0.9': "needs labels, but the rows have no labels: pass them, or use a rate",
     'precision(on="pool") >= 0.9': "needs labels",
     'loss_only_churn(versus="live", on="pool") <= 0.9': "needs labels",
     'accuracy(on="experts") >= 0.9': r"only 'train', 'pool', 'weighed'. Pass it as a keyword, experts=",
     # Text against numbers
-    "recall(sex == 1) >= 0.9": "'sex' holds text and is compared with a number, 1; it holds 'Female'",
-    "recall(sex < 3) >= 0.9": "holds text and is compared with a number",
-    'recall(age == "20") >= 0.9': "holds numbers and is compared with text, '20'",
-    'recall(age > "20") >= 0.9': "holds numbers and is compared with text",
+    "recall(sex == 1) >= 0.9": "'sex' holds text but is compared with a number, 1; it holds 'Female'",
+    "recall(sex < 3) >= 0.9": "holds text but is compared with a number",
+    'recall(age == "20") >= 0.9': "holds numbers but is compared with text, '20'",
+    'recall(age > "20") >= 0.9': "holds numbers but is compared with text",
     'recall(member == "yes") >= 0.9': "compared with text.*True",
     # Columns that cannot be read
-    'recall(income > "2") >= 0.9': "column 'income' holds numbers and is compared with text",
+    'recall(income > "2") >= 0.9': "column 'income' holds numbers but is compared with text",
     "recall(missing(sex)) >= 0.9": "every row has a value in column 'sex'",
     "recall(nothing == 1) >= 0.9": r"'nothing' has no value in any row: .*missing\(nothing\)",
-    'churn(versus="town") <= 0.1': "'town' has 1 missing values, and it takes a decision for every",
+    'churn(versus="town") <= 0.1': "'town' has 1 missing values, but a decision is needed for every",
     "recall(grid == 0) >= 0.9": r"column 'grid' has shape \(4, 2\), expected one value per row",
-    'churn(versus="vote") <= 0.1': "'vote' holds .*'perhaps', and yes or no is needed",
-    'churn(versus="sex") <= 0.1': "'sex' holds .*, and yes or no is needed: .* the classes 0, 1",
+    'churn(versus="vote") <= 0.1': "'vote' holds .*'perhaps', but yes or no is needed",
+    'churn(versus="sex") <= 0.1': "'sex' holds .*, but yes or no is needed: .* the classes 0, 1",
 }
 
 
@@ -100,18 +100,18 @@ POPULATIONS = {  # what is wrong: arguments of Population, and the message
     "nothing": ({}, "needs at least one of X, y and columns"),
     "no rows": ({"y": []}, "at least one row"),
     "a strange class": ({"y": [0, 1, 2], "classes": [0, 1, 3]}, "y holds 2, .* the classes 0, 1, 3"),
-    "classes and positive": ({"y": [0, 1], "classes": [0, 1], "positive": 1}, "without positive="),
+    "classes and positive": ({"y": [0, 1], "classes": [0, 1], "positive": 1}, "leave positive= out"),
     "a class twice": ({"y": [0, 1], "classes": [0, 0]}, "two or more different labels, got 0, 0"),
     "kinds mixed": ({"y": [0, "b", 2]}, "y mixes labels of different kinds, 0, 'b', 2"),
-    "one text label": ({"y": ["good", "good"]}, "y holds 'good' alone, .*: give both by classes="),
+    "one text label": ({"y": ["good", "good"]}, "y holds only 'good', .*: give both with classes="),
     "three texts": ({"y": [*"abc"], "positive": "a"}, "two values, one of them 'a'; it holds .*'c'"),
     "positive not there": (
         {"y": [*"ab"], "positive": "c"},
         "two values, one of them 'c'; it holds .*'a'",
     ),
-    "many classes": ({"y": list(range(2000))}, r"2,000 different labels, 0, 1, .*\.\.\.: .*no classes"),
-    "numbers": ({"y": [0.1, 0.7, 0.3]}, "y holds 0.1, 0.3, 0.7, which are numbers and no classes"),
-    "probabilities": ({"y": [0.1, 0.7]}, "y holds 0.1, 0.7"),
+    "many classes": ({"y": list(range(2000))}, r"2,000 different labels, 0, 1, .*: too many to be"),
+    "numbers": ({"y": [0.1, 0.7, 0.3]}, "y holds continuous values, 0.1, 0.3, 0.7, not class labels"),
+    "probabilities": ({"y": [0.1, 0.7]}, "y holds continuous values, 0.1, 0.7"),
     "NaN label": (
         {"y": [0, 1, NAN]},
         "1 missing labels among 3: leave .* out, or pass .* unlabelled population",

@@ -108,7 +108,7 @@ def test_text_in_features_matters_only_when_they_are_asked_for(frame):
     people = rb.Population(frame(DATA), Y)
     values(people)
     with pytest.raises(
-        ValueError, match=r"column 'sex' of X holds no numbers: encode it, or .*columns="
+        ValueError, match=r"column 'sex' of X does not hold numbers: encode it, or .*columns="
     ):
         _ = people.features
 
@@ -163,7 +163,7 @@ def test_which_label_is_yes(kind):
 
 
 class Fitted:
-    """A model that answers with what it was told."""
+    """A model that returns the decisions it was given."""
 
     def __init__(self, *answers):
         self.answers = answers
@@ -186,7 +186,7 @@ FEATURE_TABLE = pd.DataFrame(NUMBERS)
         (["n", "y", "n", "y"], "y", (1, 0, 1, 1), 0.75),
         ([1, 2, 1, 2], 2, (2, 1, 2, 2), 0.75),
         ([1, 0, 1, 0], 0, (0, 1, 0, 0), 0.75),
-        ([1, 0, 1, 0], 0, (True, False, True, True), 0.75),  # True is yes whichever number is
+        ([1, 0, 1, 0], 0, (True, False, True, True), 0.75),  # True is yes, whichever number is
         # Labels may be of one kind only, or left out.
         (["y", "y", "y", "y"], "y", ("y", "n", "y", "y"), 0.75),
         (["n", "n", "n", "n"], "y", ("y", "n", "y", "y"), 0.75),
@@ -195,7 +195,7 @@ FEATURE_TABLE = pd.DataFrame(NUMBERS)
         (None, 0, (0, 1, 0, 0), 0.75),
         (None, False, (False, True, False, False), 0.75),
         (None, None, (1, 0, 1, 1), 0.75),
-        # The existing model may say the same to everyone, in the words of the labels.
+        # The existing model may decide everyone alike, in terms of the labels.
         (["n", "y", "n", "y"], "y", ("y", "y", "y", "y"), 1.0),
         (["n", "y", "n", "y"], "y", ("n", "n", "n", "n"), 0.0),
         ([1, 2, 1, 2], 2, (1, 1, 1, 1), 0.0),

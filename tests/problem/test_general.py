@@ -1,4 +1,4 @@
-"""Constraints of one's own on rows: what functions are given, and what is made of their answers."""
+"""User-defined constraints on rows: the arguments of functions, and the use of their results."""
 
 import numpy as np
 import pytest
@@ -104,8 +104,8 @@ def test_units_are_those_given():
         (lambda model, rows: 1 / 0, "own 0: its function value= raised ZeroDivisionError"),
         (lambda model: 0.0, "own 0: its function value= raised TypeError"),
         (lambda model, rows: rows.columns["sex"], "own 0: .*there is no column 'sex'"),
-        (lambda model, rows: model.module.weight, "own 0: .*It got no model.module: give module="),
-        (lambda model, rows: object(), "own 0: .*it has to give one number"),
+        (lambda model, rows: model.module.weight, "own 0: .*It received no model.module: give module="),
+        (lambda model, rows: object(), "own 0: .*it must return one number"),
     ],
 )
 def test_what_a_function_does_wrong_names_the_constraint(function, words):
@@ -126,7 +126,7 @@ def test_what_cannot_be_compiled():
         rb.compile(rb.Problem("error_rate()", [own]), ROWS)
     goal = rb.Problem(maximize="f_score()", subject_to=[rb.constraint(brier, name="Brier score")])
     with pytest.raises(
-        ValueError, match=r"Brier score <= 0.0: beside .* the objective is a sum of rates"
+        ValueError, match=r"Brier score <= 0.0: with .* the objective must be a sum of rates"
     ):
         rb.compile(goal, ROWS)
 
@@ -145,5 +145,5 @@ def test_rows_on_disk_are_refused(tmp_path):
 def test_modules_are_one_for_each_model():
     several = compiled(lambda model, rows: model.module)
     assert several.evaluate(np.zeros((2, 120)), module=[1.0, 2.0])[1][:, 1].tolist() == [1.0, 2.0]
-    with pytest.raises(ValueError, match="module= takes what constraints of one's own see of each of 2"):
+    with pytest.raises(ValueError, match=r"module= takes a list of what .* see of each of 2"):
         several.evaluate(np.zeros((2, 120)), module=[1.0, 2.0, 3.0])

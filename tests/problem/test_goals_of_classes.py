@@ -1,4 +1,4 @@
-"""Goals where there are more than two classes: of one of them, or of every one that there is."""
+"""Goals with more than two classes: for one of them, or for each."""
 
 import numpy as np
 import pytest
@@ -107,15 +107,15 @@ def test_a_class_without_rows_in_a_group_is_named():
     with pytest.raises(ValueError, match=r'no row to count recall\(of="bird"\) on where sex == "F"'):
         spelled("minimum_recall(sex, at_least=0.1)", rows)
     with pytest.warns(UserWarning, match='1 groups with fewer than 1 rows to count on .*sex == "F"'):
-        found = spelled("minimum_recall(sex, at_least=0.1, min_rows=1)", rows)
+        promises = spelled("minimum_recall(sex, at_least=0.1, min_rows=1)", rows)
     assert (
-        found
+        promises
         == [
             'recall(sex == "M", of="bird") >= 0.1',
             'recall(sex == "F", of="cat") >= 0.1',
             'recall(sex == "M", of="dog") >= 0.1',
         ]
-        or len(found) == 3
+        or len(promises) == 3
     )
 
 
@@ -145,8 +145,8 @@ def test_a_goal_of_ones_own_is_of_every_class():
         return [rb.precision(group) >= at_least for group in groups]
 
     try:
-        found = spelled("minimum_precision_here(sex, at_least=0.3)")
-        assert len(found) == 6
-        assert 'precision(sex == "F", of="dog") >= 0.3' in found
+        promises = spelled("minimum_precision_here(sex, at_least=0.3)")
+        assert len(promises) == 6
+        assert 'precision(sex == "F", of="dog") >= 0.3' in promises
     finally:
         del KNOWN["minimum_precision_here"]

@@ -1,4 +1,4 @@
-"""Guessed groups on rows, against direct sums and against every completion of what is missing."""
+"""Guessed groups on rows, against direct sums and against every completion of the missing values."""
 
 import itertools
 
@@ -112,7 +112,7 @@ def test_rates_are_weighted_by_probabilities(seed: int) -> None:
 
 
 class Signs:
-    """A model that says yes where its first feature is positive."""
+    """A model that says yes if its first feature is positive."""
 
     def predict(self, X):
         return (np.asarray(X)[:, 0] > 0).astype(int)
@@ -153,10 +153,10 @@ def test_a_problem_that_does_not_name_the_group_leaves_rows_alone() -> None:
 @pytest.mark.parametrize(
     ("p_a", "p_b", "words"),
     [
-        ([0.5, 0.5], [0.5, 0.4], "sum to 1, and in 1 of 2 rows they do not: in row 1 they sum to 0.9"),
-        ([0.5, -0.1], [0.5, 1.1], "holds -0.1, and a probability lies between 0 and 1"),
+        ([0.5, 0.5], [0.5, 0.4], "sum to 1, but in 1 of 2 rows they do not: in row 1 they sum to 0.9"),
+        ([0.5, -0.1], [0.5, 1.1], "holds -0.1, but a probability is between 0 and 1"),
         ([0.5, np.nan], [0.5, 1.0], "no probability in 1 rows"),
-        (["x", "y"], [0.5, 0.5], "'p_a' holds text, and probabilities are numbers"),
+        (["x", "y"], [0.5, 0.5], "'p_a' holds text, but probabilities are numbers"),
     ],
 )
 def test_probabilities_that_are_none_are_refused(p_a: list, p_b: list, words: str) -> None:
@@ -184,7 +184,7 @@ def test_guesses_in_the_column_itself_are_told() -> None:
     race = rb.guessed("race", probabilities=["p_a", "p_b"])
     problem = rb.Problem("error_rate()", ['recall(race == "a") >= 0.5'], guessed=race)
     columns = {"race": ["z", "a"], "p_a": [0.5, 0.5], "p_b": [0.5, 0.5]}
-    with pytest.raises(ValueError, match="'z': values in it are taken as known"):
+    with pytest.raises(ValueError, match="'z': its values are taken as known"):
         rb.compile(problem, rb.Population([[0.0], [1.0]], [0, 1], columns))
 
 
@@ -218,7 +218,7 @@ def test_a_missing_value_among_alternatives_need_not_occur() -> None:
     rows = rb.Population(None, [0, 1], {"race": ["a", "b"]})
     either = rb.Problem("error_rate()", ['positive_rate(race == "a" or missing(race)) <= 0.5'])
     assert rb.compile(either, rows).constraints
-    with pytest.raises(ValueError, match="nobody"):
+    with pytest.raises(ValueError, match="selects no rows"):
         rb.compile(rb.Problem("error_rate()", ["positive_rate(missing(race)) <= 0.5"]), rows)
 
 

@@ -1,4 +1,4 @@
-"""Rows held out: every cell gives its share."""
+"""Held-out rows: every cell contributes its share."""
 
 import numpy as np
 import pytest
@@ -18,8 +18,8 @@ def test_every_cell_gives_its_share_to_rounding(cells, share, seed):
     cells = np.array(cells)
     chosen = held_out(cells, share, seed)
     sizes = np.bincount(cells)
-    found = np.bincount(cells[chosen], minlength=len(sizes))
-    np.testing.assert_array_less(abs(found - share * sizes), 1)
+    taken = np.bincount(cells[chosen], minlength=len(sizes))
+    np.testing.assert_array_less(abs(taken - share * sizes), 1)
 
 
 def test_seeds_differ_and_repeat():

@@ -1,4 +1,4 @@
-"""Labels: one rule for classes and for which of two is yes, whoever reads them."""
+"""Labels: one rule for classes, and for which of two is yes, wherever they are read."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Missing values in the columns that promises speak of, counted against plain loops over the rows."""
+"""Missing values in the columns that promises use, compared with plain loops over the rows."""
 
 import math
 
@@ -27,7 +27,7 @@ def lacks(value):
     return value is None or value != value
 
 
-# What each condition says of a race and an age, as a person would.
+# What each condition means for a race and an age, as a person would read it.
 CONDITIONS = {
     'race == "Black"': lambda race, age: race == "Black",
     'race != "Black"': lambda race, age: race != "Black",
@@ -105,7 +105,7 @@ def test_a_monitor_says_the_same_however_batches_are_cut():
     whole, cut = (rb.Monitor(rb.Problem("error_rate()", promises)) for _ in range(2))
     yes = X[:, 0] > 0
     whole.update(yes, Y, PEOPLE.columns)
-    for row in range(N):  # a batch of one row, where a column may hold nothing at all
+    for row in range(N):  # a batch of one row, in which a column may be empty
         one = slice(row, row + 1)
         cut.update(yes[one], Y[one], {name: values[one] for name, values in PEOPLE.columns.items()})
     assert str(cut) == str(whole)
@@ -152,7 +152,7 @@ conditions = st.sampled_from(list(CONDITIONS))
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.lists(conditions, min_size=1, max_size=3))
 def test_kinds_of_rows_cover_every_row_that_occurs(chosen):
-    """What can be told of rows without data must allow for whatever the data holds."""
+    """What is concluded without data must hold for any data."""
     rates = [rb.parse(f"recall({condition}) >= 0.5").rates[0] for condition in chosen]
     kinds = row_kinds(rates, (False, True))
     overs = [kinds.inside(over_of(rate, (False, True))) for rate in rates]
@@ -172,13 +172,13 @@ def test_combinations_are_those_that_occur():
         "error_rate()", ["minimum_coverage(race, town, at_least=0.1, intersection=True)"]
     )
     with pytest.warns(UserWarning, match=r'3 of 6 combinations .*race == "Black" and town == "Oslo"'):
-        found = rb.compile(problem, people).constraints
+        constraints = rb.compile(problem, people).constraints
     groups = [
         'race == "Black" and town == "Rome"',
         'race == "White" and town == "Oslo"',
         'missing(race) and town == "Oslo"',
     ]
-    assert list(map(str, found)) == [f"positive_rate({group}) >= 0.1" for group in groups]
+    assert list(map(str, constraints)) == [f"positive_rate({group}) >= 0.1" for group in groups]
 
 
 def test_combinations_of_many_columns_are_a_frames_groups():
@@ -187,12 +187,12 @@ def test_combinations_of_many_columns_are_a_frames_groups():
     goal = rb.minimum_accuracy(["c", "b", "a"], at_least=0.1, intersection=True, min_rows=8)
     problem = rb.Problem("error_rate()", goal)
     with pytest.warns(UserWarning, match="groups with fewer than 8 rows to count on are left out"):
-        found = rb.compile(problem, rb.Population(None, Y, columns=columns)).constraints
+        constraints = rb.compile(problem, rb.Population(None, Y, columns=columns)).constraints
     sizes = pd.DataFrame(columns).groupby(["c", "b", "a"], dropna=False).size()
     kept = sizes[sizes >= 8].index
     b_is = {0.0: "b == 0", 1.0: "b == 1"}
     wanted = [f"c == {c} and {b_is.get(b, 'missing(b)')} and a == {a}" for c, b, a in kept]
-    assert sorted(map(str, found)) == sorted(f"accuracy({group}) >= 0.1" for group in wanted)
+    assert sorted(map(str, constraints)) == sorted(f"accuracy({group}) >= 0.1" for group in wanted)
 
 
 def test_groups_without_a_row_to_count_on_are_named_with_the_remedy():
@@ -238,7 +238,7 @@ def test_a_name_that_is_no_plain_word_is_offered_as_it_is_written():
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "lists"])
 def test_blanks_around_texts_do_not_count(library):
-    """The rows that a condition chooses are those of the same table without blanks."""
+    """A condition selects the same rows as in the same table without blanks."""
     blank = {"sex": ["Female", " Female", "Male\t", "  ", None, "Male"]}
     frame = {"lists": dict, "pandas": pd.DataFrame, "polars": pl.DataFrame}.get(library)
     if library == "pyarrow":

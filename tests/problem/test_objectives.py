@@ -1,4 +1,4 @@
-"""What a problem is to do: minimise or maximise, in words and in numbers."""
+"""The sense of a problem: minimise or maximise, in words and in numbers."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_an_objective_is_read_as_it_is_printed(text):
 def test_a_problem_has_one_objective():
     with pytest.raises(TypeError, match="give minimize= or maximize="):
         rb.Problem()
-    with pytest.raises(TypeError, match="and not both"):
+    with pytest.raises(TypeError, match="not both"):
         rb.Problem(rb.error_rate(), maximize=rb.recall())
 
 
@@ -103,4 +103,4 @@ def test_every_rate_that_reads_labels_or_another_model_says_what_is_wanted_of_it
         "predicted_negatives",
         "decisions",
     }
-    assert either == without | {"confusion"}  # which is a recall where its two classes are one
+    assert either == without | {"confusion"}  # which is a recall if its two classes are the same

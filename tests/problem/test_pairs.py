@@ -25,7 +25,7 @@ def rows(seed=0, size=40, values=2):
 
 
 def brute(y, query=None):
-    """All pairs of rows of which the first should be ranked higher."""
+    """All pairs of rows in which the first should be ranked higher."""
     same = np.zeros(len(y)) if query is None else np.asarray(query)
     return {
         (i, j) for i, j in itertools.permutations(range(len(y)), 2) if y[i] > y[j] and same[i] == same[j]
@@ -161,12 +161,12 @@ WRONG = {
     ),
     "query= has 1 missing values": lambda X, y: rb.Pairs(X, y, query=[None] + ["q"] * 39),
     "y holds infinite values": lambda X, y: rb.Pairs(X, np.where(np.arange(40) == 2, np.inf, y)),
-    "which is ranked above which": lambda X, y: rb.Pairs(X, np.resize(["a", "b", "c"], 40)),
+    "whose order is not known": lambda X, y: rb.Pairs(X, np.resize(["a", "b", "c"], 40)),
     "X has 40 rows and y 39": lambda X, y: rb.Pairs(X, y[:-1]),
     "X has 40 rows and query 3": lambda X, y: rb.Pairs(X, y, query=[1, 2, 3]),
     "rb.Pairs needs y": lambda X, y: rb.Pairs(X, None),
     "count, how many pairs to draw": lambda X, y: rb.Pairs(X, y, count=0),
-    "a score for each of the 40 rows": lambda X, y: rb.Pairs(X, y).differences(np.zeros(3)),
+    "expected 40 scores, one per row": lambda X, y: rb.Pairs(X, y).differences(np.zeros(3)),
 }
 
 
@@ -182,7 +182,7 @@ ASKED = {
     'ranked_right(group == "a") >= 0.5': "write first.group or second.group",
     'ranked_right(first.grup == "a") >= 0.5': "did you mean 'first.group'",
     'ranked_right(first.group == "c") >= 0.5': 'first.group == "c"',
-    "recall() >= 0.5": "consists of pairs, and recall is of single rows",
+    "recall() >= 0.5": "consists of pairs, but recall counts single rows",
 }
 
 
@@ -218,5 +218,5 @@ def test_what_speaks_of_single_rows_refuses_pairs():
         lambda: rb.rows_needed(problem, pairs, margin=0.05),
         lambda: rb.thresholds(problem, scores, pairs, known=[]),
     ):
-        with pytest.raises(ValueError, match="single rows, and these are pairs"):
+        with pytest.raises(ValueError, match="single rows, but these are pairs"):
             ask()

@@ -1,4 +1,4 @@
-"""Goals as functions of their pieces: tangents by differences, and what any decisions could do."""
+"""Goals as functions of their pieces: tangents by differences, and what any decisions could reach."""
 
 from itertools import product
 
@@ -29,7 +29,7 @@ def test_weights_are_the_slope_of_the_goal(name):
     for _ in range(5):
         pieces = random.uniform(0.2, 0.8, len(goal.pieces))
         slope = approx_fprime(pieces, lambda x: float(goal.value(x)), 1e-7)
-        if name == "labels":  # what is aimed at never moves
+        if name == "labels":  # the target never moves
             slope[2] = 0.0
         assert goal.weights(pieces) == pytest.approx(slope, abs=1e-5)
 
@@ -49,7 +49,7 @@ def test_the_least_denominator_is_that_of_all_decisions():
     compiled = rb.compile(problem, PEOPLE)
     _, violations, pieces = compiled.measure(DECISIONS)
     below = compiled.goal.sides(pieces)[1][(violations <= 1e-9).all(axis=1)]
-    # Shares of cells may be decided each way, so that a little less can be reached than by whole rows.
+    # A cell may be split between decisions, so slightly lower values are possible than by whole rows.
     assert 0 < compiled.goal.lowest[0] <= below.min() + 1e-9
 
 

@@ -1,4 +1,4 @@
-"""Rates where rows may be referred are what a loop over rows counts; a ratio and a sum is solved."""
+"""Rates with referrals equal what a loop over rows counts; a ratio plus a sum is solved."""
 
 import itertools
 
@@ -57,7 +57,7 @@ def by_a_loop(name, *, among="", group=None, expert=False):
 
 
 def as_compiled(metric, bound=0.3):
-    """How much a promise about a metric is broken by, per unit of what a ratio divides by."""
+    """By how much a promise about a metric is broken, per unit of a ratio's denominator."""
     compiled = rb.compile(rb.Problem("error_rate()", [metric <= bound]), PEOPLE)
     return float(compiled.evaluate(SCORES)[1][0])
 
@@ -146,7 +146,7 @@ def test_the_best_mixture_of_points_is_found(words, seed):
     points = np.random.default_rng(seed).random((8, 3))
     problem = rb.Problem.stated(words, ["referred() <= 0.5"])
     goal = rb.compile(problem, PEOPLE).goal
-    # As many pieces as the goal has, of models that decide some, and err on a part of that.
+    # The goal's pieces for models that decide some rows and err on part of them.
     decided = 0.3 + 0.7 * points[:, 0]
     errors = decided * 0.5 * points[:, 1]
     each = {"errors(per=1)": errors, "decisions(per=1)": decided, "referred()": 1 - decided}

@@ -19,7 +19,7 @@ def draw(seed, n=500, weighted=False):
 
 
 def evaluate(metric, people, scores):
-    """The area, and what is left of each budget (negative where overspent)."""
+    """The area, and what is left of each budget (negative if overspent)."""
     compiled = rb.compile(rb.Problem(rb.error_rate(), [metric >= BOUND]), people)
     _, violations = compiled.evaluate(scores)
     return BOUND - violations[..., 0], -violations[..., 1:]
@@ -59,13 +59,13 @@ def test_budgets_are_kept_and_ties_never_flatter(seed, rounding):
     [
         ([0.0, 1.0, 2.0, 3.0], 1.0),
         ([3.0, 2.0, 1.0, 0.0], 0.0),
-        ([1.0, 1.0, 1.0, 1.0], 0.0),  # no threshold parts them, so nothing can be promised
+        ([1.0, 1.0, 1.0, 1.0], 0.0),  # no threshold separates them, so nothing can be promised
         ([0.0, 2.0, 1.0, 3.0], 0.75),
     ],
 )
 def test_by_hand(scores, area):
-    found, left = evaluate(rb.roc_auc(bins=10), rb.Population(None, [0, 0, 1, 1]), scores)
-    np.testing.assert_allclose(found, area)
+    measured, left = evaluate(rb.roc_auc(bins=10), rb.Population(None, [0, 0, 1, 1]), scores)
+    np.testing.assert_allclose(measured, area)
     assert np.all(left >= 0)
 
 

@@ -1,4 +1,4 @@
-"""A source of rows as an outsider writes one: a query of SQLite, against the same rows in memory."""
+"""A source of rows as a user would write it: an SQLite query, against the same rows in memory."""
 
 import sqlite3
 
@@ -145,7 +145,7 @@ def test_a_query_is_inspected_piece_by_piece_as_the_same_rows_are(query, people)
 
 
 def test_windows_hold_as_many_pieces_as_memory_allows(query, people):
-    query.memory = 3 * PIECE * (2 * 8 + 16)  # then three windows of a piece each
+    query.memory = 3 * PIECE * (2 * 8 + 16)  # enough for three windows of one piece each
     numbers = np.concatenate(list(query.features.windows(np.random.default_rng(0))))
     assert sorted(numbers.tolist()) == list(range(ROWS))
     np.testing.assert_array_equal(query.features.take(numbers[-50:]), people.X[numbers[-50:]])

@@ -1,4 +1,4 @@
-"""Many groups: how often things are done, and how much of them, never how long it takes."""
+"""Many groups: the number and the size of operations, never their time."""
 
 import numpy as np
 import pytest
@@ -91,12 +91,12 @@ def overlapping(columns):
 def test_overlapping_groups_stay_packed():
     compiled = overlapping(100)
     assert compiled.cell_count > ROWS / 2
-    assert compiled.lists is None  # half of it is ones
+    assert compiled.lists is None  # half of its entries are ones
 
 
 @pytest.mark.parametrize("groups", [700, 2000])
 def test_a_round_goes_through_short_lists_of_slices(groups):
-    """What a round holds grows with the groups, and not with rows or groups times groups."""
+    """A round's memory grows with the groups, not with rows or groups times groups."""
     compiled = rb.compile(problem(groups), people(groups))
     compiled, split = compiled.descended()
     table = Costs(compiled, compiled.blocks[0], split.costs[0], split.targets, np.empty(0, np.float32))

@@ -11,7 +11,7 @@ import ratebound as rb
 
 NAMES = ["ant", "bee", "cat", "dog", "eel", "fox"]
 
-# For a row's decision f, label y and existing decision h, and a class c: what is counted, among whom.
+# For a row's decision f, label y and existing decision h, and a class c: what is counted, in which rows.
 OF_ONE = {
     "positive_rate": (lambda f, y, h, c: f == c, lambda y, h, c: True),
     "negative_rate": (lambda f, y, h, c: f != c, lambda y, h, c: True),
@@ -50,7 +50,7 @@ def made(seed, classes, rows=60):
     y = np.concatenate([names, names, rng.choice(names, rows)])
     sex = np.concatenate([["F"] * classes, ["M"] * classes, rng.choice(["F", "M"], rows)])
     live = np.where(rng.random(len(y)) < 0.5, y, rng.choice(names, len(y)))
-    live[: 2 * classes] = y[: 2 * classes]  # so that nobody's agreement is empty
+    live[: 2 * classes] = y[: 2 * classes]  # so that every class has some agreement
     weights = rng.random(len(y)) + 0.1
     scores = rng.normal(size=(classes, len(y)))
     people = rb.Population(None, y, {"sex": sex, "live": live}, weights=weights, classes=names.tolist())
@@ -153,10 +153,10 @@ SLIPS = {
     'recall(of="cta") >= 0.5': 'no class "cta", did you mean "cat".* classes are "ant", "bee", "cat"',
     'confusion(label="ant", predicted="elk") <= 0.5': 'no class "elk"',
     'recall(age == 1, of="bee") >= 0.5': 'no row .* where age == 1 and the label is "bee"',
-    'recall(of="bee", at=0.5) >= 0.5': 'no one score to compare with 0.5: .*at="cautious"',
+    'recall(of="bee", at=0.5) >= 0.5': 'no single score to compare with 0.5: .*at="cautious"',
     "precision() >= 0.5": r'^precision\(\): there are 3 classes, .*: precision\(of="ant"\)',
-    "roc_auc() >= 0.5": "an area is that of two classes, and there are 3",
-    'churn(versus="old") <= 0.5': "column 'old' holds 'elk', which is none of the classes",
+    "roc_auc() >= 0.5": "an area needs two classes, but there are 3",
+    'churn(versus="old") <= 0.5': "column 'old' holds 'elk', which is not one of the classes",
 }
 
 
@@ -180,7 +180,7 @@ def test_scores_of_several_classes_have_an_axis_for_them():
     right = np.eye(3)[:, [0, 1, 2, 2]]
     assert compiled.evaluate(right)[0] == 0
     assert compiled.evaluate(np.stack([right, right[::-1]]))[0].tolist() == [0, 0.75]
-    assert compiled.evaluate(np.zeros((3, 4)))[0] == 0.5  # of equal scores the last class wins
+    assert compiled.evaluate(np.zeros((3, 4)))[0] == 0.5  # if scores are equal, the last class wins
     with pytest.raises(ValueError, match=r"expected one per class and row, \(3, 4\) .*: pass scores.T"):
         compiled.evaluate(right.T)
 
@@ -199,7 +199,7 @@ def test_populations_share_their_classes():
 
 def test_shares_are_aimed_at_of_one_class():
     people = rb.Population([[0.0], [1.0], [2.0]], ["ant", "bee", "cat"])
-    with pytest.raises(ValueError, match=r'say of which one .*kl_divergence\(of="cat", target=0.5\)'):
+    with pytest.raises(ValueError, match=r'name the class .*kl_divergence\(of="cat", target=0.5\)'):
         rb.compile(rb.Problem("kl_divergence(target=0.5)"), people)
     compiled = rb.compile(rb.Problem('kl_divergence(of="bee", target=0.5)'), people)
     value = 0.5 * np.log(0.5 / (1 / 3)) + 0.5 * np.log(0.5 / (2 / 3))

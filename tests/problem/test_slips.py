@@ -1,4 +1,4 @@
-"""Ordinary slips in what a population is given, and in what conditions say of its columns."""
+"""Ordinary slips in a population's arguments, and in conditions on its columns."""
 
 import datetime
 
@@ -68,26 +68,26 @@ def test_rows_that_are_not_there(rows):
 
 MIXED = np.array([1, "x"] * (N // 2), dtype=object)
 COLUMNS = {
-    "a date": (DAYS, "d < 5", "holds dates and is compared with a number, 5"),
-    "a date and a word": (DAYS, 'd < "soon"', "holds dates and is compared with 'soon': write a date"),
+    "a date": (DAYS, "d < 5", "holds dates but is compared with a number, 5"),
+    "a date and a word": (DAYS, 'd < "soon"', "holds dates but is compared with 'soon': write a date"),
     "a day that is not there": (DAYS, 'd == "1999-01-01"', 'no row has d == "1999-01-01"'),
     "amounts in order": (
         ["$5", "$12"] * (N // 2),
         'd < "$7"',
-        r"letters, and '\$7' looks like a number",
+        r"alphabetically, but '\$7' looks like a number",
     ),
-    "day or month first": (["1/2/2024", "3/4/2024"] * (N // 2), 'd < "2024-03-01"', "order is that of"),
+    "day or month first": (["1/2/2024", "3/4/2024"] * (N // 2), 'd < "2024-03-01"', "alphabetically"),
     "a list of dates": ([datetime.date(2020, 1, 1)] * N, "d < 5", "holds dates"),
     "a list of times": ([datetime.datetime(2020, 1, 1)] * N, "d < 5", "holds dates"),
     "a duration": (DAYS - DAYS[0], "d < 5", "holds durations"),
     "complex": (np.ones(N) * 1j, "d < 5", "holds complex numbers"),
-    "bytes": (np.array([b"x", b"y"] * (N // 2)), 'd == "x"', "holds bytes and is compared with text"),
+    "bytes": (np.array([b"x", b"y"] * (N // 2)), 'd == "x"', "holds bytes but is compared with text"),
     "lists": (lambda: pd.Series([[1], [2]] * (N // 2)), "d == 1", "holds values of type list"),
-    "mixed, ordered": (MIXED, "d < 5", "holds numbers and text and is compared with a number"),
+    "mixed, ordered": (MIXED, "d < 5", "holds numbers and text but is compared with a number"),
     "mixed, not there": (MIXED, 'd == "y"', "no row has"),
-    "text": (["a", "b"] * (N // 2), "d < 5", "holds text and is compared with a number"),
-    "numbers": (np.arange(N), 'd == "x"', "holds numbers and is compared with text"),
-    "numbers as objects": (np.arange(N).astype(object), 'd == "x"', "holds numbers and is"),
+    "text": (["a", "b"] * (N // 2), "d < 5", "holds text but is compared with a number"),
+    "numbers": (np.arange(N), 'd == "x"', "holds numbers but is compared with text"),
+    "numbers as objects": (np.arange(N).astype(object), 'd == "x"', "holds numbers but is"),
 }
 
 
@@ -170,11 +170,11 @@ def test_numbers_too_large_for_anything():
 
 
 def nested(depth):
-    found = rb.column("a") == 1
+    condition = rb.column("a") == 1
     for level in range(depth):
         other = rb.column("b") == level
-        found = found & other if level % 2 else found | other
-    return found
+        condition = condition & other if level % 2 else condition | other
+    return condition
 
 
 def test_conditions_in_conditions_have_an_end():

@@ -1,4 +1,4 @@
-"""The compiled arrays mean what they say: one cell a row, one column a cell, and a split by sign."""
+"""The compiled arrays are as documented: one cell per row, one column per cell, a split by sign."""
 
 import numpy as np
 import pytest
@@ -115,7 +115,7 @@ def test_cells_are_exactly_the_kinds_of_rows_that_rates_tell_apart(populations):
 
 
 def test_cells_are_told_apart_by_any_number_of_slices():
-    """Eight kinds of rows, parted by columns that fall in the first 64 slices or only after them."""
+    """Eight kinds of rows, told apart by columns in the first 64 slices or only after them."""
     a, b, c = np.random.default_rng(9).integers(0, 2, (3, 200))
     columns = {f"g{k}": (a, b)[k % 2] for k in range(64)} | {"g64": c}
     constraints = [f"positive_rate({name} == 1) <= 0.5" for name in columns]

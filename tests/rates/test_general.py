@@ -63,7 +63,7 @@ def test_bad_arguments_are_named(given, words):
 
 def test_two_of_one_name_are_refused():
     two = [rb.constraint(zero, name="gap"), rb.constraint(zero, name="gap", at_most=1)]
-    with pytest.raises(ValueError, match="gap: 2 constraints of one's own have this name"):
+    with pytest.raises(ValueError, match="gap: 2 user-defined constraints have this name"):
         rb.Problem("error_rate()", two)
 
 

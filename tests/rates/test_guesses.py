@@ -109,7 +109,7 @@ def test_worst_cases_that_are_not_known_are_refused(promise: str) -> None:
 
 
 def test_an_objective_names_no_group_that_may_be_anything() -> None:
-    with pytest.raises(ValueError, match="in promises alone"):
+    with pytest.raises(ValueError, match="only in promises"):
         rb.Problem('error_rate(race == "b")', guessed=ANYTHING)
 
 

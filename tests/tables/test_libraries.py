@@ -64,7 +64,7 @@ def test_the_library_of_a_frame_does_not_matter(name):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"x": [1.0, 2.0]}, r"a dictionary is not a table: pass pandas.DataFrame\(X\), or of one row"),
+        ({"x": [1.0, 2.0]}, r"a dictionary is not a table: pass pandas.DataFrame\(X\), or, for one row"),
         ({"x": 1.0}, r"pandas.DataFrame\(\[X\]\)"),
         ([{"x": 1.0}, {"x": 2.0}], r"a list of dictionaries is not a table: pass pandas.DataFrame\(X\)"),
     ],

@@ -1,1 +1,1 @@
-"""What the words mean on data: populations, problems, and their compiled form."""
+"""Promises on data: populations, problems, and their compiled form."""

@@ -1,11 +1,11 @@
-"""What a problem asks of its rows, found in one pass over them, some rows at a time.
+"""The counts that a problem needs from its rows, computed in one pass, some rows at a time.
 
-Two things are asked of a population: what the rows of some subsets weigh, and which *cell* each row is
-in, where rows in the same *slices* share a cell. Pieces of the rows, and the shares of several
-processes, each find their own answers; these are then put together.
+A problem needs two things from a population: the weight of some subsets of its rows, and the *cell* of
+each row, where rows in the same *slices* share a cell. Pieces of the rows, and the shares of several
+processes, are processed separately, and their results are then combined.
 
-Rows that lie in the same of all these subsets are of one *kind*. Kinds are kept, so that the same
-questions about some of the rows are answered without reading a column again.
+Rows that are in exactly the same subsets are of one *kind*. Kinds are kept, so that the same queries
+about some of the rows can be answered without reading a column again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Weighed = tuple[Subset, Name | None]  # a subset, and the column of amounts that
 
 @dataclass
 class Queries:
-    """What is asked of one population, each once and in the order of asking."""
+    """The queries to one population, each once, in the order in which they were made."""
 
     weighed: dict[Weighed, None] = field(default_factory=dict)
     slices: dict[Subset, None] = field(default_factory=dict)
@@ -51,43 +51,43 @@ class Queries:
 
     @property
     def columns(self) -> list[Name]:
-        """The columns that subsets and amounts speak of."""
+        """The columns that subsets and amounts use."""
         named = (name for subset in self.subsets for name in spoken_of(subset))
         amounts = (column for _, column in self.weighed if column is not None)
         return list(dict.fromkeys([*named, *amounts]))
 
     @property
     def order(self) -> list[int]:
-        """The slices in the order that cells are numbered by: 64 at a time, the last counting most."""
+        """The order of slices by which cells are numbered: 64 at a time, the last most significant."""
         return sorted(range(len(self.slices)), key=lambda place: (place // 64, -place))
 
     @property
     def ordered(self) -> list[Subset]:
-        """All subsets in the order that kinds are numbered by, so that those of a cell are in a row."""
+        """All subsets in the order by which kinds are numbered; kinds of one cell are adjacent."""
         slices = list(self.slices)
         others = [subset for subset in self.subsets if subset not in self.slices]
         return [*(slices[place] for place in self.order), *others]
 
     def same_as(self, other: Queries) -> bool:
-        """Whether another asks the same, in the same order."""
+        """Whether another makes the same queries, in the same order."""
         return list(self.weighed) == list(other.weighed) and list(self.slices) == list(other.slices)
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """What was asked of one population, or of some of its rows."""
+    """The answers for one population, or for some of its rows."""
 
     asked: Queries
     weight: dict[Weighed, float]
-    failed: dict[Subset | Weighed, ValueError]  # where there is no answer
+    failed: dict[Subset | Weighed, ValueError]  # queries without an answer
     amounts: dict[Name, Array]  # (n,) of every column of amounts
-    bits: Array  # (kinds, ceil(subsets / 8)) which subsets each kind lies in, as `Queries.ordered`
+    bits: Array  # (kinds, ceil(subsets / 8)) which subsets each kind is in, as in `Queries.ordered`
     kinds: Array  # (n,) int32
     present: frozenset[Subset]  # simple conditions that some row meets
 
     @cached_property
     def patterns(self) -> Array:
-        """Which slices each cell lies in, (cells, ceil(slices / 8)) bits in `Queries.order`."""
+        """Which slices each cell is in, (cells, ceil(slices / 8)) bits in `Queries.order`."""
         bits, new = self._slices_of_kinds
         return bits[new]
 
@@ -99,7 +99,7 @@ class Drawn:
 
     @property
     def _slices_of_kinds(self) -> tuple[Array, Array]:
-        """The slices that each kind lies in, and whether it is the first of its cell."""
+        """The slices that each kind is in, and whether it is the first of its cell."""
         slices = len(self.asked.slices)
         bits = self.bits[:, : -(-slices // 8)].copy()
         if slices % 8:
@@ -109,20 +109,20 @@ class Drawn:
         return bits, new
 
     def weigh(self, subset: Subset, column: Name | None = None) -> float:
-        """The weight of a subset's rows, or with a column of amounts what they are worth."""
+        """The weight of a subset's rows, or, with a column of amounts, their total amount."""
         self.check(subset)
         if (subset, column) in self.failed:
             raise self.failed[subset, column]
         return self.weight[subset, column]
 
     def check(self, subset: Subset) -> None:
-        """Raise where a subset means nothing on these rows."""
+        """Raise if a subset has no meaning on these rows."""
         if subset in self.failed:
             raise self.failed[subset]
 
 
 def draw_up(population: Population, asked: Queries) -> Drawn:
-    """All that is asked of a population, in one pass over its rows."""
+    """The answers to all queries about a population, in one pass over its rows."""
     whole = is_whole(population)
     unknown = _unknown(population, asked)
     known = [name for name in asked.columns if name not in unknown]
@@ -135,7 +135,7 @@ def draw_up(population: Population, asked: Queries) -> Drawn:
 
 
 def _unknown(population: Population, asked: Queries) -> dict[Name, ValueError]:
-    """The columns that are not there, and what to say about each."""
+    """The columns that do not exist, and the error for each."""
     unknown = {}
     for name in asked.columns:
         try:
@@ -146,7 +146,7 @@ def _unknown(population: Population, asked: Queries) -> dict[Name, ValueError]:
 
 
 def _drawn(rows: Population, asked: Queries, unknown: dict[Name, ValueError], whole: bool) -> Drawn:
-    """All that is asked of these rows; a value may be absent from them unless they are the `whole`."""
+    """The answers for these rows; a value may be absent from them unless they are the `whole`."""
     mask = masker(rows, absent=not whole)
     weight: dict[Weighed, float] = {}
     failed: dict[Subset | Weighed, ValueError] = {}
@@ -208,7 +208,7 @@ def _present(mask: Masker, subsets: Iterable[Subset], failed: dict[Any, Any]) ->
 
 
 def draw_part(drawn: Drawn, rows: Array, part: Population) -> Drawn:
-    """The same of `part`, the population of some of the `rows`, by their kinds.
+    """The same for `part`, the population of some of the `rows`, from their kinds.
 
     Columns are read again only if the part may lack a value that a condition names, which is an error.
     """
@@ -226,7 +226,7 @@ def draw_part(drawn: Drawn, rows: Array, part: Population) -> Drawn:
 
 
 def _is_certain(subset: Subset, met: bool) -> bool:
-    """Whether every value that a subset names occurs, as far as some row in it (`met`) can tell."""
+    """Whether every value that a subset names surely occurs, given that some row meets it or not."""
     return not spoken_of(subset) or (met and _is_conjunction(subset))
 
 
@@ -241,11 +241,11 @@ def _is_conjunction(subset: Subset) -> bool:
     return not isinstance(subset, Compare) or subset.relation != "!="
 
 
-# --- putting the answers of pieces and of processes together ---------------------------------------
+# --- combining the answers of pieces and of processes ----------------------------------------------
 
 
 def _together(parts: list[Drawn], population: Population, asked: Queries) -> Drawn:
-    """The answers of pieces that follow each other, and of the other processes."""
+    """The combined answers of consecutive pieces and of the other processes."""
     weight = _sums(parts)
     failed = reduce(lambda first, other: {**other, **first}, [part.failed for part in parts])
     present = frozenset().union(*(part.present for part in parts))
@@ -287,13 +287,13 @@ def _sums_of(weights: Sequence[dict[Weighed, float]]) -> dict[Weighed, float]:
 
 
 def _distinct(bits: Sequence[Array]) -> Array:
-    """The distinct lines, in order."""
+    """The distinct rows, sorted."""
     every = np.concatenate(bits)
     return np.unique(every, axis=0) if every.shape[1] else every[:1]
 
 
 def _places(own: Array, every: Array) -> Array:
-    """Where each line of `own` is among those of `every`, which are in order and hold them all."""
+    """The index of each row of `own` in `every`, which is sorted and contains them all."""
     if not every.shape[1]:
         return np.zeros(len(own), dtype=np.intp)
     both = np.unique(np.concatenate([every, own]), axis=0, return_inverse=True)[1].reshape(-1)
@@ -301,7 +301,7 @@ def _places(own: Array, every: Array) -> Array:
 
 
 def membership(drawn: Drawn, own: Sequence[int], slices: int) -> Array:
-    """Which cells are in which of all `slices`, as bits; `own` are those of this population."""
+    """Which cells are in which of all `slices`, as bits; `own` are this population's slices."""
     packed_parts = []
     order = drawn.asked.order
     for start in range(0, len(drawn.patterns), CHUNK):

@@ -1,4 +1,4 @@
-"""The exact rates of scores that come some rows at a time: what is decided is counted, cell by cell."""
+"""The exact rates of scores that arrive some rows at a time: decisions are counted per cell."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def evaluated(
 ) -> list[Array]:
     """Offsets and rates (K, 1+m) of each problem, all on the same rows.
 
-    `pieces` are the scores (K, A, b) of rows that follow each other and are all in the end.
+    `pieces` are the scores (K, A, b) of consecutive blocks of rows that cover all rows.
     """
     counts: dict[tuple[int, int], Array] = {}
     start = models = 0
@@ -49,10 +49,10 @@ def evaluated(
 
 
 def in_cells(problem: Compiled, decided: Any, block: Block, rows: slice) -> Any:
-    """What these rows count for in each cell, decided 1, 2, ..., (K * (D - 1), cells).
+    """The weight of these rows in each cell that are decided 1, 2, ..., (K * (D - 1), cells).
 
-    `decided` are their decisions (K, b). Those on a GPU are counted there; weights, whose sum would
-    depend on the order of the rows, are not.
+    `decided` are their decisions (K, b). Decisions on a GPU are counted there. Weighted rows are not,
+    because their sum would depend on the order of the rows.
     """
     size, others, cells = problem.cell_count, problem.decisions - 1, problem.cells[rows]
     weights = problem.weights_in(block, rows)
@@ -68,7 +68,7 @@ def in_cells(problem: Compiled, decided: Any, block: Block, rows: slice) -> Any:
 
 
 def per_decision(problem: Compiled, in_cells: Array, models: int) -> Array:
-    """Counts in cells, of all processes, summed to counts per decision and slice (K, (D - 1) * S)."""
+    """Counts per cell, over all processes, summed to counts per decision and slice (K, (D - 1) * S)."""
     return total_of(problem.populations, problem.per_slice(in_cells)).reshape(models, -1)
 
 
@@ -81,7 +81,7 @@ def _threshold(at: float | str, known: Mapping[str, Array], dtype: object) -> Ar
 
 
 def given_scores(problem: Compiled, scores: Any) -> Array:
-    """Scores as users give them, those of all populations in one array."""
+    """Scores as users give them, with all populations in one array."""
     if isinstance(scores, Mapping):
         missing = [name for name in problem.populations if name not in scores]
         if missing:

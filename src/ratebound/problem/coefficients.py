@@ -1,9 +1,9 @@
 """The coefficients of a compiled problem, and the costs that a model descends, into which they split.
 
-On a row of data a constraint has one coefficient for each decision, the sum over the slices the row lies
-in, and 0 for the first. Only differences count, so the cheapest decision costs nothing, and the others
-what they cost more. Sorted, these costs rise in steps, and each step is paid wherever the decision lies
-outside the *target*, the set of decisions that are cheaper:
+On a row of data a constraint has one coefficient for each decision: the sum over the slices that the row
+is in, and 0 for the first decision. Only differences count, so the cheapest decision costs nothing, and
+each other decision costs the difference. Sorted, these costs rise in steps. Each step is paid if the
+decision is outside the *target*, the set of cheaper decisions:
 
     cost(d) = Σ_steps rise · [d outside the target]        rise > 0
 
@@ -11,10 +11,10 @@ A model descends a bound of each bracket. With two classes a row has at most one
 max(c, 0), outside the target {no}, or a no max(-c, 0), outside {yes}.
 
 A step is not linear in the slices' coefficients, but it depends only on *which* of the constraint's own
-few slices the row lies in. So for each constraint: list the patterns that occur, and solve for
+few slices the row is in. So for each constraint, list the patterns that occur, and solve for
 coefficients over its slices that give the rise on each pattern. For one group against everyone
-(patterns: neither, everyone, both) that always succeeds. Where groups overlap it may not; then each
-pattern of two or more slices becomes a slice of its own, and what the single ones leave is put there.
+(patterns: neither, everyone, both) that always succeeds. If groups overlap it may fail. Then each
+pattern of two or more slices becomes a slice of its own, which takes up the difference.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.problem.masks import patterns
 
-CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever whole
+CHUNK = 4096  # cells unpacked at a time, so that no array of cells x slices is ever made
 Entry = tuple[int, int, int, float]  # row, target, slice, coefficient
-Target = tuple[bool, ...]  # whether each decision lies in it
+Target = tuple[bool, ...]  # whether each decision is in it
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The coefficients of decisions at one threshold, and of one column's amounts where costs are such.
+    """The coefficients of decisions at one threshold, for one column of amounts if costs use one.
 
     Most problems have one block, at 0 and without amounts.
 
     `net` is sparse, with one row for the objective and each constraint. Let there be D decisions and S
-    slices. A row of data that lies in a slice and is decided d > 0 adds what `net` has in column
-    (d - 1) S + slice: only differences between decisions matter, so the first counts nothing.
+    slices. A row of data that is in a slice and is decided d > 0 adds the entry of `net` in column
+    (d - 1) S + slice: only differences between decisions matter, so the first decision adds nothing.
     """
 
     at: float | str  # a number, or the name of a threshold that is learned
     net: Any  # (1+m, (D - 1) * S) CSR
-    amounts: Array | None = None  # (n,) what each row counts for besides its weight
+    amounts: Array | None = None  # (n,) the amount of each row, besides its weight
 
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """The coefficients of decisions over slices, as compiling finds them."""
+    """The coefficients of decisions over slices, as compiling computes them."""
 
     blocks: tuple[Block, ...]
     membership: Array  # (cells, ceil(slices / 8)) bits
@@ -60,7 +60,7 @@ class Coefficients:
 
     @cached_property
     def split(self) -> SplitCosts:
-        """The same as costs: worked out when a game first asks, and kept for every copy of a problem."""
+        """The same as costs: computed when first needed, and kept for every copy of a problem."""
         return _split(self)
 
 
@@ -68,23 +68,23 @@ class Coefficients:
 class SplitCosts:
     """A compiled problem's coefficients as costs, in column t S + slice of a block's matrix.
 
-    With two classes the targets are no and yes, so a yes pays the first S columns, and a no the others.
+    With two classes the targets are {no} and {yes}: a yes pays the first S columns, a no the others.
     """
 
     membership: Array  # (cells, ceil(slices / 8)), with the new slices
     slice_count: int  # S
     blocks: tuple[Block, ...]  # the same coefficients, over S slices
-    costs: tuple[Any, ...]  # of each block (1+m, T * S) CSR; not negative once summed per row
-    targets: Array  # (T, D) bool, the decisions that are free of each cost
+    costs: tuple[Any, ...]  # of each block (1+m, T * S) CSR; never negative once summed per row
+    targets: Array  # (T, D) bool, the decisions that avoid each cost
 
 
 @dataclass
 class _Collected:
-    """Targets and slices, as they turn up."""
+    """Targets and slices, collected as they occur."""
 
     slice_count: int  # before any new ones
     targets: dict[Target, int]
-    masks: dict[bytes, int] = field(default_factory=dict)  # packed over cells -> the slice it becomes
+    masks: dict[bytes, int] = field(default_factory=dict)  # packed over cells -> its new slice
 
 
 def _split(given: Coefficients) -> SplitCosts:
@@ -95,7 +95,7 @@ def _split(given: Coefficients) -> SplitCosts:
     two: dict[Target, int] = {(True, False): 0, (False, True): 1} if decisions == 2 else {}
     collected = _Collected(slice_count, two)
     entries = [_split_rows(block.net, membership, decisions - 1, collected) for block in given.blocks]
-    if not collected.targets:  # nothing costs anything, which is a cost of 0 for missing any target
+    if not collected.targets:  # nothing has a cost, which is a cost of 0 for missing any target
         collected.targets[(True, *[False] * (decisions - 1))] = 0
     if collected.masks:
         membership = _widened(membership, slice_count, list(collected.masks))

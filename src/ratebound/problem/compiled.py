@@ -29,58 +29,58 @@ from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.general import General
 from ratebound.rates.kinds import Classes, label_classes
 
-DENSE = 2**18  # entries up to which a dense matrix is the cheapest
+DENSE = 2**18  # up to this many entries, a dense matrix is cheapest
 EVERY = slice(None)  # row
-SPARSE = 1 / 16  # share of ones up to which a sparse one is
+SPARSE = 1 / 16  # up to this share of ones, a sparse one is
 
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
     """A problem compiled on populations, stacked in the order they were given.
 
-    `compile` makes it. Row 0 of every matrix is the objective; the others are `constraints`, feasible
-    where <= 0. Rows that every rate counts alike share a *cell*; a *slice* is a set of rows that some
-    rate counts; n is the number of rows, m of constraints, D of classes.
+    `compile` makes it. Row 0 of every matrix is the objective. The other rows are `constraints`, which
+    are feasible if <= 0. Rows that every rate counts alike share a *cell*; a *slice* is a set of rows
+    that some rate counts; n is the number of rows, m of constraints, D of classes.
 
     Parameters
     ----------
     problem : Problem
         The problem, with counts and goals spelled out for these rows.
     populations : dict of str to Population
-        The rows, by the names that rates call them; the first is "train".
+        The rows, by the names that rates use; the first is "train".
     rows : dict of str to slice
-        Where each population lies among the stacked rows.
+        The range of each population among the stacked rows.
     cells : array of shape (n,)
         The cell of every row.
     membership : array of shape (cells, ceil(slices / 8))
-        Which cell lies in which slice, as bits.
+        Which cell is in which slice, as bits.
     slice_count : int
         The number of slices.
     blocks : tuple of Block
         The coefficients of every slice, for each threshold and each column of amounts.
     offset : array of shape (1+m,)
-        What is added to the weighted sums.
+        The constants added to the weighted sums.
     scale : array of shape (1+m,)
-        The units in which violations are compared: 1 for rates, out of how many rows for counts.
+        The units in which violations are compared: 1 for rates, and for counts the number of rows.
     weights : array of shape (n,) or None
-        What each row counts; None where each counts once.
+        The weight of each row; None if each counts once.
     coefficients : Coefficients
         The blocks over slices as they were compiled, which games split into costs.
     budgets : dict of str to tuple
         For each learnable threshold of an area or a top, the slice of the rows that count above it, and
         the share of them that is allowed. An area's are negatives.
     classes : tuple
-        What may be decided; of two, no and then yes.
+        The possible decisions; with two, no and then yes.
     drawn : dict of str to Drawn
-        What was asked of the rows of each population, by which parts of them are compiled.
+        The answers to queries about each population's rows, from which parts of them are compiled.
     goal : NonlinearObjective, default=None
-        The objective where it is no sum of rates: a function of pieces, which are. By default it is a
-        sum.
+        The objective if it is not a sum of rates: a function of pieces, which are. By default the
+        objective is a sum.
     whole : Compiled, default=None
         With a goal, the problem whose constraints are the promises and then the pieces. By default there
         are no pieces.
     piece_count : int, default=0
-        The number of pieces. By default none.
+        The number of pieces. By default 0.
 
     Examples
     --------
@@ -123,19 +123,19 @@ class Compiled:
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
-        """The words (m,) of every row but the objective's."""
+        """The constraints (m,), one for every row but the objective's."""
         return tuple(demand.words for demand in self.problem.demands)
 
     @cached_property
     def parts(self) -> tuple[range, ...]:
-        """The rows, from 0 on, that each of ``problem.constraints`` became."""
+        """The rows, counted from 0, that each of ``problem.constraints`` became."""
         sizes = Counter(demand.promise for demand in self.problem.demands)
         ends = np.cumsum([sizes[i] for i in range(len(self.problem.constraints))], dtype=int).tolist()
         return tuple(range(end - sizes[i], end) for i, end in enumerate(ends))
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The words (m,) of every row, told apart where two say the same: "... (2)" the second time."""
+        """The words (m,) of every row; a repeated one is numbered, "... (2)" the second time."""
         said = Counter[str]()
         labels = []
         for words in map(str, self.constraints):
@@ -145,18 +145,18 @@ class Compiled:
 
     @cached_property
     def general(self) -> tuple[tuple[int, Constraint], ...]:
-        """The constraints of one's own, each with its row, from 0 on."""
+        """The user-defined constraints, each with its row, counted from 0."""
         every = enumerate(self.constraints)
         return tuple((row, each) for row, each in every if isinstance(each.left, General))
 
     @property
     def first(self) -> Population:
-        """The population that rates without ``on=`` speak of."""
+        """The population that rates without ``on=`` refer to."""
         return self.populations[FIRST]
 
     @property
     def others(self) -> dict[str, Any]:
-        """The other populations, by the names that rates call them with ``on=``."""
+        """The other populations, by the names that rates use with ``on=``."""
         return {name: other for name, other in self.populations.items() if name != FIRST}
 
     @cached_property
@@ -176,12 +176,12 @@ class Compiled:
 
     @property
     def decisions(self) -> int:
-        """The number of classes D there are to decide between."""
+        """The number D of possible decisions."""
         return len(self.classes)
 
     @property
     def label_count(self) -> int:
-        """The number of classes that labels may have: all but a referral."""
+        """The number of classes that labels may have: all decisions but a referral."""
         return len(label_classes(self.classes))
 
     @property
@@ -214,8 +214,8 @@ class Compiled:
         """The rows of all populations as they were given, for models that read tables."""
         if self.stored:
             raise ValueError(
-                "this model reads tables, and these rows are on disk: use rb.Linear, rb.MLP or "
-                "rb.Torch, or bring the rows into memory, population.in_memory()"
+                "this model reads tables, but these rows are on disk: use rb.Linear, rb.MLP or "
+                "rb.Torch, or load the rows into memory with population.in_memory()"
             )
         given = [population.inputs for population in self.populations.values()]
         if len(given) == 1 and given[0] is not None:
@@ -225,19 +225,19 @@ class Compiled:
         library = sys.modules[type(given[0]).__module__.partition(".")[0]]  # pandas or polars
         if len({(type(X), *frame_columns(X)) for X in given}) > 1 or not hasattr(library, "concat"):
             raise ValueError(
-                "several populations of tables need one kind of table with the same columns"
+                "tables of several populations must be of one kind and have the same columns"
             )
         return library.concat(given)
 
     @cached_property
     def feature_scale(self) -> FeatureScale:
-        """How large the features usually are, in the first population."""
+        """The usual size of each feature, in the first population."""
         own = feature_scale_of(self.first.features.some() if self.first.stored else self.first.X)
         return of_all(self.first, own)[0]
 
     @cached_property
     def digest(self) -> str:
-        """A digest of the rows: their features, weights, and labels and groups as far as rates ask."""
+        """A digest of the rows: features, weights, and the labels and groups that rates use."""
         amounts = [block.amounts for block in self.blocks]
         rows = np.array([population.digest for population in self.populations.values()])
         own = digest_of([rows, self.cells, self.weights, *amounts])
@@ -245,7 +245,7 @@ class Compiled:
         return own if len(every) == 1 else digest_of([np.array(every)])
 
     def weights_in(self, block: Block, rows: slice = EVERY) -> Array | None:
-        """What each of these rows counts for in a block, weight times amount.
+        """The weight times amount of each of these rows in a block.
 
         Parameters
         ----------
@@ -257,14 +257,14 @@ class Compiled:
         Returns
         -------
         array of shape (b,) or None
-            None where each counts once.
+            None if each counts once.
         """
         if block.amounts is None:
             return None if self.weights is None else self.weights[rows]
         return block.amounts[rows] if self.weights is None else self.weights[rows] * block.amounts[rows]
 
     def cell_weight(self, block: Block) -> Array:
-        """What the rows in each cell count for in a block.
+        """The total weight of the rows of each cell in a block.
 
         Parameters
         ----------
@@ -274,19 +274,19 @@ class Compiled:
         Returns
         -------
         array of shape (cells,)
-            Their weight, in all processes.
+            The weights, over all processes.
         """
         own = np.bincount(self.cells, self.weights_in(block), self.cell_count).astype(float)
         return total_of(self.populations, own)
 
     @property
     def column_weight(self) -> Array:
-        """What the rows in the cell of each column of `matrix` count for."""
+        """The total weight of the rows in the cell of each column of `matrix`."""
         others = self.decisions - 1
         return np.concatenate([np.tile(self.cell_weight(block), others) for block in self.blocks])
 
     def slice_weight(self, block: Block) -> Array:
-        """What the rows in each slice count for in a block.
+        """The total weight of the rows of each slice in a block.
 
         Parameters
         ----------
@@ -296,13 +296,13 @@ class Compiled:
         Returns
         -------
         array of shape (slices,)
-            Their weight, in all processes.
+            The weights, over all processes.
         """
         return self.per_slice(self.cell_weight(block)[None])[0]
 
     @property
     def at_zero(self) -> tuple[Block, ...]:
-        """The blocks of the decisions themselves: several where some rates count amounts."""
+        """The blocks at threshold 0, which decides: several if some rates use amounts."""
         return tuple(block for block in self.blocks if block.at == self.blocks[0].at)
 
     @property
@@ -311,7 +311,7 @@ class Compiled:
         return tuple(block.at for block in self.blocks if isinstance(block.at, str))
 
     def descended(self) -> tuple[Compiled, SplitCosts]:
-        """The problem over the slices that its costs need, and these costs; only games ask for them.
+        """The problem over the slices that its costs need, and these costs; only games use them.
 
         Returns
         -------
@@ -325,12 +325,12 @@ class Compiled:
         return wider, split
 
     def tightened(self, margins: Array) -> Compiled:
-        """The same rows and words, with something to spare asked of every constraint.
+        """The same problem on the same rows, with a margin asked of every constraint.
 
         Parameters
         ----------
         margins : array of shape (m,)
-            How much, in the unit of each.
+            The margins, each in its constraint's unit.
 
         Returns
         -------
@@ -342,7 +342,7 @@ class Compiled:
         return replace(self, offset=self.offset + moved, whole=whole)
 
     def seen_as(self, populations: dict[str, Population]) -> Compiled:
-        """The same rows and words, with other features of every row.
+        """The same problem on the same rows, with other features.
 
         Parameters
         ----------
@@ -368,16 +368,16 @@ class Compiled:
         Returns
         -------
         array of shape (cells, slices)
-            1 where a cell lies in a slice.
+            1 if the cell is in the slice.
         """
         return np.unpackbits(self.membership[cells], axis=1, count=self.slice_count)
 
     @cached_property
     def lists(self) -> Any:
-        """Membership (cells, slices) as sparse ones, where few cells lie in a slice; else None.
+        """Membership (cells, slices) as a sparse matrix, if few cells are in a slice; else None.
 
-        Of a thousand groups that share no row each cell lies in two or three, and products with a
-        dense matrix would grow with the square of their number.
+        With a thousand groups that share no row, each cell is in two or three slices. Products with a
+        dense matrix would take time in the square of their number.
         """
         size = self.cell_count * self.slice_count
         if size <= DENSE or ONES[self.membership].sum(dtype=np.int64) > size * SPARSE:
@@ -390,11 +390,11 @@ class Compiled:
 
     @cached_property
     def bits(self) -> Bits:
-        """Membership (cells, slices) as bits that numbers are multiplied with."""
+        """Membership (cells, slices) as bits, for products with numbers."""
         return Bits(self.slice_count, self.membership)
 
     def per_slice(self, per_cell: Array) -> Array:
-        """Sum totals of cells to totals of slices.
+        """Sum totals per cell to totals per slice.
 
         Parameters
         ----------
@@ -416,12 +416,12 @@ class Compiled:
         Parameters
         ----------
         per_slice : array of shape (r, slices)
-            Coefficients of slices, also sparse.
+            Coefficients of slices, dense or sparse.
 
         Returns
         -------
         array of shape (r, cells)
-            For each cell, the sum over the slices it lies in.
+            For each cell, the sum over the slices it is in.
         """
         if self.lists is not None:
             per_cell = (self.lists @ per_slice.T).T
@@ -457,15 +457,15 @@ class Compiled:
         scores : array or iterator
             Their scores, as `evaluate` takes them; an iterator gives (K, A, b) of some rows at a time.
         thresholds : dict of str to array, default=None
-            Thresholds that are learned with the models, by name. By default those of areas and
-            tops are set to what their budgets allow.
+            Thresholds that are learned with the models, by name. By default the thresholds of areas
+            and tops are set to the values that their budgets allow.
         models : sequence of Model, default=None
-            The models as constraints of one's own see them. By default their scores alone.
+            The models as user-defined constraints see them. By default only their scores.
 
         Returns
         -------
         tuple of array
-            Objectives (K,), violations (K, m), and pieces (K, q) or None where there are none.
+            Objectives (K,), violations (K, m), and pieces (K, q) or None if there are no pieces.
         """
         problems = [self] if self.whole is None else [self.whole, *([self] * (self.goal is None))]
         if self.general and isinstance(scores, Iterator):
@@ -473,7 +473,7 @@ class Compiled:
         pieces, known = self._given(scores, thresholds)
         rates = evaluated(problems, pieces, known)
         values, of_whole = rates[-1], rates[0][:, 1:]
-        if self.general:  # beside which the objective is a sum
+        if self.general:  # with which the objective is always a sum
             if models is None:
                 models = [Model(as_shown(each)) for each in stacked_scores(self, scores)]
             own = values_of_models(self, models)
@@ -497,7 +497,7 @@ class Compiled:
         Parameters
         ----------
         weights : array of shape (K,)
-            How likely each model is to decide.
+            The probability that each model decides.
         scores : array or iterator
             Their scores, as `measure` takes them.
         thresholds : dict of str to array, default=None
@@ -517,7 +517,7 @@ class Compiled:
     def evaluate(
         self, scores: Any, thresholds: Mapping[str, Any] | None = None, *, module: Any = None
     ) -> tuple[Any, Array]:
-        """The exact objective and violations of any scores, where a score >= 0 means yes.
+        """The exact objective and violations of any scores; a score >= 0 means yes.
 
         Scores are compared with other thresholds as real numbers, whatever their precision.
 
@@ -525,21 +525,21 @@ class Compiled:
         ----------
         scores : array, dict or iterator
             A score for every row (n,), or (K, n) or (K, 1, n) for K models at once. With more than two
-            classes they are (D, n) or (K, D, n), and the largest decides. With several populations they
-            are stacked in order, or a mapping from names. An iterator gives scores of some rows at a
+            classes, scores are (D, n) or (K, D, n), and the largest decides. With several populations
+            they are stacked in order, or a mapping by name. An iterator gives scores of some rows at a
             time, (K, 1, b) or (K, D, b).
         thresholds : dict of str to float or array, default=None
-            Learnable thresholds by name. By default those of `roc_auc`, and of rates with ``top=``,
-            are set to what their budgets allow; others have to be given.
+            Learnable thresholds by name. By default the thresholds of `roc_auc` and of rates with
+            ``top=`` are set to the values that their budgets allow; others must be given.
         module : object, default=None
-            What constraints of one's own see as ``model.module``: of K models a list of K. By default
-            they see the scores alone, as tensors if these are.
+            The ``model.module`` that user-defined constraints see: for K models, a list of K. By default
+            they see only the scores, as tensors if the scores are tensors.
 
         Returns
         -------
         tuple
-            The objective, which is minimised, and the violations (m,), feasible where <= 0; of K models
-            (K,) and (K, m).
+            The objective, which is minimised, and the violations (m,), feasible if <= 0. For K models,
+            they are (K,) and (K, m).
         """
         if isinstance(scores, Iterator):
             return self.measure(scores, thresholds)[:2]
@@ -555,7 +555,7 @@ class Compiled:
     def _given(
         self, scores: Any, thresholds: Mapping[str, Any] | None
     ) -> tuple[Iterable[Array], dict[str, Array]]:
-        """Scores of all rows, some at a time, and all thresholds that are learned with a model."""
+        """Scores of all rows, some rows at a time, and all thresholds learned with the model."""
         known = {
             name: np.reshape(np.asarray(at, float), (-1, self.decisions - 1))
             for name, at in (thresholds or {}).items()
@@ -569,26 +569,26 @@ class Compiled:
         return [stacked], self.spend_budgets(stacked, unknown) | known
 
     def decided_weight(self, decided: Array, block: Block) -> Array:
-        """What the rows decided 1, 2, ... in each slice count for in a block.
+        """The total weight of the rows decided 1, 2, ... in each slice of a block.
 
         Parameters
         ----------
         decided : array of shape (K, n)
-            The decisions, as places in `classes`.
+            The decisions, as indices into `classes`.
         block : Block
             One of `blocks`.
 
         Returns
         -------
         array of shape (K, (D - 1) * slices)
-            Their weights, decision by decision.
+            The weights, decision by decision.
         """
         everyone = slice(0, len(self.cells))
         return per_decision(self, in_cells(self, decided, block, everyone), len(decided))
 
     @property
     def tops(self) -> list[str]:
-        """The thresholds of rates with ``top=``, which lie where so many rows are above them."""
+        """The thresholds of rates with ``top=``, each passed by as many rows as asked."""
         names = (str(each.left) for each in self.problem.constraints if each.left.rates)
         return [name for name in names if name in self.budgets]
 
@@ -627,6 +627,6 @@ class Compiled:
 
 
 def _narrowed(counts: Array) -> Array:
-    """The same numbers, in single precision where they are integers whose sums are exact in it too."""
+    """The same numbers, in single precision if they are integers whose sums are exact in it too."""
     whole = abs(counts).sum(axis=-1).max(initial=0) < 2**24 and (counts == np.rint(counts)).all()
     return counts.astype(np.float32) if whole else counts

@@ -1,16 +1,16 @@
-"""From words to numbers: a problem on data becomes a few small arrays.
+"""Compiling: a problem on data becomes a few small arrays.
 
 Every rate is an offset plus a weighted sum of yes-decisions over *slices*, sets of rows that some
-atom counts. Rows that lie in the same slices share a *cell*, so each row is one integer, and which
-cell lies in which slice is one bit. A constraint touches few slices, however many cells there are:
+atom counts. Rows that are in the same slices share a *cell*. So each row is one integer, and which
+cell is in which slice is one bit. A constraint uses few slices, however many cells there are:
 
     value = offset + Σ_slices coefficient · (weight of the yeses in the slice)
 
-With more than two classes there is such a coefficient for every decision but the first, to which the
-others are compared: a rate of the first class is what the other decisions leave of it.
+With more than two classes there is such a coefficient for every decision but the first, with which the
+others are compared: a rate of the first class is what remains after the other decisions.
 
-For a bound from above that a model can descend, decisions need non-negative costs *per row*, after all
-rates of the constraint are summed there. Those too are written over slices (see `split`).
+For an upper bound that a model can descend, decisions need non-negative costs *per row*, after all rates
+of the constraint are summed there. Those costs, too, are written over slices (see `split`).
 """
 
 from __future__ import annotations
@@ -66,27 +66,28 @@ from ratebound.rates.subsets import EVERYONE, Name, Subset, Value, value_text
 
 Key = tuple[float | str, Name | None]  # a threshold, and a column of amounts
 PLAIN: Key = (0.0, None)  # decisions at 0, every row counted once
-ROWS_AT_ONCE = 2**22  # rows that are lined up at a time
+ROWS_AT_ONCE = 2**22  # rows sorted at a time
 
 
 def compile(problem: Problem, train: Population, **others: Population) -> Compiled:
-    """Find what a problem means on data, as a few small arrays.
+    """Compile a problem on data into a few small arrays.
 
-    A count that does not say out of how many rows speaks of all rows given here, and
-    ``compiled.problem`` says so; a goal on a column speaks of every value it has here. To compile a part
-    of the rows, give it that problem: counts are then scaled to the whole, and groups are the same.
+    A count that does not say out of how many rows refers to all rows given here, and
+    ``compiled.problem`` says so. A goal on a column covers every value that the column has here. To
+    compile a part of the rows, use ``compiled.problem``: counts are then scaled to the whole, and groups
+    are the same.
 
     If a column is known by probabilities (`guessed`), each row becomes a copy for each value that it may
-    have, and scores are of these: ``compiled.first`` has their features.
+    have, and scores refer to the copies: ``compiled.first`` has their features.
 
     Parameters
     ----------
     problem : Problem
         The objective and the promises.
     train : Population
-        The rows that rates without ``on=`` speak of.
+        The rows that rates without ``on=`` refer to.
     **others : Population
-        Other rows, by the names that rates call them with ``on=``.
+        Other rows, by the names that rates use with ``on=``.
 
     Returns
     -------
@@ -96,8 +97,8 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
     Raises
     ------
     ValueError
-        If a promise names a column, a value, a class or a population that is not there, or is of rows of
-        which there are none; the error names it and says what to do.
+        If a promise names a column, a value, a class or a population that does not exist, or a group
+        without rows; the error names it and says what to do.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
 
 
 class NoRows(ValueError):
-    """A rate is a share of rows that are not there."""
+    """A rate is a share of a group without rows."""
 
 
 def compile_on(problem: Problem, populations: dict[str, Population], first: str = FIRST) -> Compiled:
@@ -159,7 +160,7 @@ def compile_part(compiled: Compiled, chosen: Array) -> Compiled:
 
 
 def compile_again(compiled: Compiled, problem: Problem) -> Compiled:
-    """Another problem on the same rows, which are read again only if it speaks of other sets of them."""
+    """Another problem on the same rows, which are read again only if it uses other subsets of them."""
     if not isinstance(problem.objective, Expression):
         return compile_on(problem, compiled.populations)
     classes, populations = compiled.classes, compiled.populations
@@ -170,7 +171,7 @@ def compile_again(compiled: Compiled, problem: Problem) -> Compiled:
 def _in_full(
     problem: Problem, populations: dict[str, Population], classes: Classes, first: str
 ) -> Problem:
-    """A problem in words that are spelled out, checked against what these rows have."""
+    """A problem with its goals spelled out, checked against these rows."""
     check_decided(problem.rates, classes)
     weights = {name: _weight(each) for name, each in populations.items()}
     problem = counting(spelled_out(problem, populations, first, countable=True), weights)
@@ -187,7 +188,7 @@ def _entered(
     first: str = FIRST,
     drawn: dict[str, Drawn] | None = None,
 ) -> Compiled:
-    """A problem whose objective is a sum, in words that are spelled out, as arrays."""
+    """A problem whose objective is a sum and whose goals are spelled out, as arrays."""
     check_general(problem, populations)
     book = _Book(problem, populations, first, classes, drawn or {})
     book.enter(0, problem.cost, f"the objective {problem.objective}")
@@ -220,42 +221,42 @@ def _entered(
 
 
 def _weight(population: Population) -> float:
-    """The weight of all rows, in all processes."""
+    """The weight of all rows, over all processes."""
     return float(sum(of_all(population, population.total_weight)))
 
 
 def _check_pairs(problem: Problem, populations: dict[str, Population], first: str) -> None:
-    """Raise where a rate of pairs is asked of rows, or one of rows of pairs."""
+    """Raise if a rate of pairs is asked of single rows, or a rate of rows is asked of pairs."""
     for rate in problem.rates:
         population, kind = populations.get(rate.population), KINDS.get(rate.kind)
-        of_pairs = kind is not None and kind.pairs  # a kind of another process may not be known here
+        of_pairs = kind is not None and kind.pairs  # another process's kind may be unknown
         if population is None or of_pairs == population.paired:
             continue
         name = repr(rate.on or first)
         if population.paired:
             raise ValueError(
-                f"{rate}: population {name} consists of pairs, and {rate.kind} is of single rows: of "
-                "pairs there is ranked_right(...), and 1 - ranked_right() is their error"
+                f"{rate}: population {name} consists of pairs, but {rate.kind} counts single rows: for "
+                "pairs use ranked_right(...), and 1 - ranked_right() as their error"
             )
         raise ValueError(
-            f"{rate}: population {name} consists of single rows, and {rate.kind} is of pairs: make "
+            f"{rate}: population {name} consists of single rows, but {rate.kind} counts pairs: make "
             "pairs of them, rb.Pairs(X, y, columns=...), and train with rb.RateConstrainedRanker"
         )
 
 
 def _check_said(problem: Problem, classes: Classes) -> None:
-    """Raise where an area or a ratio does not fit several classes, in the words that were said."""
+    """Raise if an area or a ratio does not fit several classes; the error quotes the promise."""
     for promise in problem.constraints:
         if isinstance(promise.left, OfScores):
             what = "a rate of the largest scores" if isinstance(promise.left, Top) else "an area"
             if referral_of(classes) is not None:
                 raise ValueError(
-                    f"{promise}: {what} is that of one score, and where rows may be referred a row has "
-                    "several: bound rates, as in recall() >= 0.8"
+                    f"{promise}: {what} needs one score per row, but with referrals it has several: "
+                    "bound rates instead, as in recall() >= 0.8"
                 )
             raise ValueError(
-                f"{promise}: {what} is that of two classes, and there are {len(classes)}: bound "
-                f"rates of a class, as in recall(of={value_text(classes[-1])}) >= 0.8"
+                f"{promise}: {what} needs two classes, but there are {len(classes)}: bound "
+                f"rates of a class instead, as in recall(of={value_text(classes[-1])}) >= 0.8"
             )
     objective = problem.objective
     said = [objective, *(promise.left for promise in problem.constraints)]
@@ -268,7 +269,7 @@ def _check_said(problem: Problem, classes: Classes) -> None:
 
 
 def goal_of(problem: Problem, classes: tuple[Value, ...]) -> NonlinearObjective | None:
-    """The objective as a function of sums of rates; None where it is a sum itself.
+    """The objective as a function of sums of rates; None if it is a sum itself.
 
     >>> goal_of(Problem(maximize="g_mean()"), (False, True)).pieces
     (recall(), true_negative_rate())
@@ -281,7 +282,7 @@ def goal_of(problem: Problem, classes: tuple[Value, ...]) -> NonlinearObjective 
 
 
 def _with_goal(problem: Problem, classes: Classes, measured: Callable[[Problem], Compiled]) -> Compiled:
-    """A problem whose objective is not a sum: its pieces, `measured`, and a linear problem at first."""
+    """A problem whose objective is not a sum: its pieces, `measured`, and the first linear problem."""
     goal = goal_of(problem, classes)
     assert goal is not None
     try:
@@ -295,7 +296,7 @@ def _with_goal(problem: Problem, classes: Classes, measured: Callable[[Problem],
 
 
 def at_point(compiled: Compiled, point: Linearization) -> Compiled:
-    """The linear problem at a point on the way to a goal; margins stay as they are."""
+    """The linear problem at a point on the way to a goal; margins do not change."""
     assert compiled.goal is not None
     linear = compile_again(compiled, linear_at(compiled.problem, compiled.goal, point))
     own = len(compiled.offset)
@@ -304,7 +305,7 @@ def at_point(compiled: Compiled, point: Linearization) -> Compiled:
 
 
 class _Book:
-    """Where the atoms of all expressions are entered, once all that they ask of the rows is known."""
+    """Collects the atoms of all expressions, once everything they need from the rows is known."""
 
     def __init__(
         self,
@@ -328,7 +329,7 @@ class _Book:
         self._ask(problem.cost, per_row=False)
         for demand in problem.demands:
             self._ask(demand.expression, demand.per_row)
-        if not any(asked.slices for asked in self.asked.values()):  # no decision makes a difference
+        if not any(asked.slices for asked in self.asked.values()):  # no decision has any effect
             self.asked[FIRST].slices[EVERYONE] = None
         self.drawn = {
             name: known[name]
@@ -338,7 +339,7 @@ class _Book:
         }
 
     def _ask(self, expression: Expression, per_row: bool) -> None:
-        """Ask for what `enter` needs. What it finds wrong with the words is told there."""
+        """Register the queries that `enter` needs. Errors in the words are raised by `enter`."""
         for rate, _ in expression.terms:
             if rate.population not in self.populations:
                 continue
@@ -374,14 +375,14 @@ class _Book:
         at = rate.at if rate.at is not None else 0.0
         if len(self.classes) > 2 and not isinstance(at, str) and at != 0:
             raise ValueError(
-                f"with {len(self.classes)} classes there is no one score to compare with {at}: name the "
-                f'threshold, as in at="cautious", and an offset for each class is learned'
+                f"with {len(self.classes)} classes there is no single score to compare with {at}: name "
+                f'the threshold, as in at="cautious", and an offset for each class is learned'
             )
-        largest = 0.0  # the most that it can be, if it is a cost
+        largest = 0.0  # its largest possible value, if it is a cost
         for atom in self.atoms(rate):
             among = rate.subset if per_row else atom.over
             if among is None:
-                assert rate.per is not None  # every other count says so by now
+                assert rate.per is not None  # every other count has it by now
                 share = coefficient * (rate.per / self.totals[name])
             else:
                 over = self.drawn[name].weigh(among)
@@ -402,7 +403,7 @@ class _Book:
         self.scale[row] = max(self.scale[row], largest if is_cost(rate) else max(1.0, rate.per or 1.0))
 
     def _enter_decision(self, row: int, at: float | str, atom: Atom, name: str, share: float) -> None:
-        """Enter what a decision for the atom's class counts; the first is what the others leave."""
+        """Enter the coefficient of the atom's class; the first class is what the others leave."""
         entries = self.entries.setdefault((at, atom.amounts), defaultdict(float))
         decision, index = place_of(atom.of, self.classes), self._slice(name, atom.given)
         if decision > 0:
@@ -413,7 +414,7 @@ class _Book:
             entries[row, other, index] -= share
 
     def stacked(self, column: Name | None) -> Array | None:
-        """The amounts (n,) of all rows in a column, 0 where no cost speaks of them."""
+        """The amounts (n,) of all rows in a column, 0 for rows that no cost uses."""
         if column is None:
             return None
         parts = [
@@ -441,7 +442,7 @@ class _Book:
         return matrices
 
     def cells(self) -> tuple[Array, Array]:
-        """Each row's cell (n,), and the packed membership of cells in slices, of which there is one."""
+        """Each row's cell (n,), and the packed membership of cells in slices, at least one."""
         if not self.slices:
             self._slice(FIRST, EVERYONE)
         cells, memberships, first = [], [], 0
@@ -463,14 +464,14 @@ def _budgets(problem: Problem, book: _Book) -> dict[str, tuple[int, float]]:
             (atom,) = book.atoms(spent)
             on, share = spent.population, budget.right.constant
             if atom.over is None:
-                assert spent.per is not None  # every count says so by now
+                assert spent.per is not None  # every count has it by now
                 share *= book.totals[on] / spent.per / book.drawn[on].weigh(atom.given)
             budgets[name] = book.slices[on, atom.given], share
     return budgets
 
 
 def _check_tops(compiled: Compiled, first: str) -> None:
-    """Raise where there are fewer rows than a promise about the largest scores is about."""
+    """Raise if a promise about the largest scores asks for more rows than there are."""
     for promise in compiled.problem.constraints:
         if isinstance(promise.left, Top) and compiled.budgets[str(promise.left)][1] > 1:
             rate = promise.left.rate
@@ -501,10 +502,10 @@ def parted(
     groups: Array | None = None,
     together: Array | None = None,
 ) -> tuple[Compiled, Compiled]:
-    """The same problem on rows to train on, and on the share of every cell that is held out of them.
+    """The same problem on training rows, and on the share of every cell that is held out.
 
-    Counts speak of all rows, whichever part they are counted on. Of every one of `groups`, given by
-    their numbers (n,), a row stays to train on. Rows with the same number in `together` (n,) stay
+    Counts refer to all rows, whichever part they are counted on. Each of `groups`, given by their
+    numbers (n,), keeps at least one row to train on. Rows with the same number in `together` (n,) stay
     together.
 
     >>> from ratebound import Population, Problem, compile, recall
@@ -522,7 +523,7 @@ def parted(
         aside[np.unique(groups, return_index=True)[1]] = False
     if aside.all() or not aside.any():
         empty, other = ("training", "smaller") if aside.all() else ("held-out", "larger")
-        raise ValueError(f"among the 0 {empty} rows nothing can be measured: choose a {other} share")
+        raise ValueError(f"with 0 {empty} rows nothing can be measured: choose a {other} share")
     return _on(compiled, ~aside, "training"), _on(compiled, aside, "held-out")
 
 
@@ -534,10 +535,10 @@ def _on(compiled: Compiled, chosen: Array, called: str) -> Compiled:
 
 
 def held_out(cells: Array, share: float, seed: int) -> Array:
-    """Which rows to hold out (n,): the same share of every cell, to rounding, chosen by chance.
+    """Which rows to hold out (n,): the same share of every cell, up to rounding, drawn at random.
 
-    Rows are lined up cell by cell, shuffled within, and taken at even distances; so every group and
-    label has its share, however small the cells. Of very many rows so many are lined up at a time.
+    Rows are sorted by cell, shuffled within each, and taken at even distances. So every group and label
+    has its share, however small the cells. Very many rows are processed `ROWS_AT_ONCE` at a time.
     """
     random = np.random.default_rng(seed)
     chosen = np.zeros(len(cells), dtype=bool)

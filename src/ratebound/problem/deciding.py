@@ -1,9 +1,9 @@
-"""From scores to decisions; what differs between two classes and more stands here.
+"""From scores to decisions: all that differs between two classes and more.
 
-Scores of M models are (M, A, n), each row having A scores for D decisions. For two decisions A = 1, and
-the decision is yes, class 1, from 0 on. For more A = D, and the largest decides. Ties go to the later
-class, as a score of 0 is a yes. Decisions are numbers of classes. Users give and get scores without the
-axis where A = 1.
+Scores of M models are (M, A, n): each row has A scores for D decisions. For two decisions A = 1, and
+the decision is yes, class 1, if the score is at least 0. For more, A = D, and the largest decides. Ties
+go to the later class, as a score of 0 is a yes. Decisions are class indices. If A = 1, users give and
+get scores without that axis.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def decision_count(scores: Array) -> int:
 
 
 def is_one_model(given: Array, decisions: int) -> bool:
-    """Whether scores as users give them are those of one model, (n,) or (D, n), without its axis."""
+    """Whether scores as users give them belong to one model, (n,) or (D, n), without its axis."""
     return given.ndim == (1 if score_count(decisions) == 1 else 2)
 
 
@@ -48,12 +48,12 @@ def with_axes(given: Array, decisions: int) -> Array:
 
 
 def as_shown(scores: Array) -> Array:
-    """Scores (..., A, n) as users get them: without the axis of decisions where A = 1."""
+    """Scores (..., A, n) as users get them: without the axis of decisions if A = 1."""
     return scores[..., 0, :] if scores.shape[-2] == 1 else scores
 
 
 def decided(scores: Any) -> Array:
-    """The decisions (M, n) of M models, from their scores (M, A, n), these tensors too.
+    """The decisions (M, n) of M models, from their scores (M, A, n), arrays or tensors.
 
     >>> decided(np.array([[[-0.5, 0.0, 2.0]]]))
     array([[0, 1, 1]])
@@ -69,7 +69,7 @@ def decided(scores: Any) -> Array:
         return from_last
     best = scores[:, 0].copy()
     decisions = np.zeros(best.shape, dtype=int)
-    for each in range(1, scores.shape[1]):  # there are few classes, and argmax is slow along them
+    for each in range(1, scores.shape[1]):  # there are few classes, and argmax is slow along that axis
         np.copyto(decisions, each, where=scores[:, each] >= best)
         np.maximum(best, scores[:, each], out=best)
     return decisions
@@ -83,12 +83,12 @@ def less_thresholds(scores: Array, at: Array) -> Array:
     >>> less_thresholds(np.zeros((1, 3, 1)), np.array([[1.0, 2.0]]))[0, :, 0]
     array([ 0., -1., -2.])
     """
-    first = scores.shape[1] - at.shape[1]  # 0 where the one score is that of the second class
+    first = scores.shape[1] - at.shape[1]  # 0 if the only score belongs to the second class
     return scores - namespace(at).concatenate([0 * at[:, :first], at], 1)[:, :, None]
 
 
 def from_first_class(at: Array) -> Array:
-    """Thresholds or offsets (M, A) relative to the first class, (M, D - 1), as learned ones are.
+    """Thresholds or offsets (M, A) relative to the first class, (M, D - 1), like learned thresholds.
 
     >>> from_first_class(np.array([[0.5]])), from_first_class(np.array([[1.0, 0.0, 3.0]]))
     (array([[0.5]]), array([[-1.,  2.]]))
@@ -99,7 +99,7 @@ def from_first_class(at: Array) -> Array:
 def decided_at(scores: Array, at: Array | float) -> Array:
     """The decisions (M, n) at thresholds `at`: a number, or (M, D - 1) for all classes but the first.
 
-    A threshold is taken off the scores of its class.
+    A threshold is subtracted from the scores of its class.
 
     >>> decided_at(np.array([[[0.5, 1.0, 2.0]]]), 1.0)
     array([[0, 1, 1]])
@@ -121,7 +121,7 @@ def mean_score(weights: Array, scores: Array) -> Array:
 
 
 def decision_shares(weights: Array, scores: Array) -> Array:
-    """The weight of the models that decide each class, (D, n), where all weigh 1.
+    """The weight of the models that decide each class, (D, n), out of 1.
 
     >>> decision_shares(np.array([0.25, 0.75]), np.array([[[-1.0, 2.0]], [[0.0, 0.5]]]))
     array([[0.25, 0.  ],
@@ -133,7 +133,7 @@ def decision_shares(weights: Array, scores: Array) -> Array:
 
 
 def each_class(chance: Array) -> Array:
-    """Probabilities (A, n), that of yes or those of all classes, as one for each class, (D, n)."""
+    """Probabilities (A, n), of yes or of all classes, as one for each class, (D, n)."""
     return np.concatenate([1 - chance, chance]) if len(chance) == 1 else chance
 
 
@@ -150,7 +150,7 @@ def rounded_up(at: float, dtype: Any) -> float:
 
 
 def lowest_within(allowed: Array, scores: Array, weights: Array) -> list[float]:
-    """The lowest thresholds that rows of each `allowed` weight pass, given scores and weights (n,).
+    """The lowest thresholds that at most each `allowed` weight of rows passes; scores (n,).
 
     >>> lowest_within(np.array([1.0, 9.0]), np.array([0.0, 2.0, 1.0]), np.ones(3)) == [
     ...     np.nextafter(1.0, 2.0), 0.0
@@ -167,7 +167,7 @@ def lowest_within(allowed: Array, scores: Array, weights: Array) -> list[float]:
 
 
 def highest_above(weight: float, scores: Array, weights: Array) -> float:
-    """The highest threshold that rows of this weight at least pass, given scores and weights (n,).
+    """The highest threshold that at least this weight of rows passes; scores and weights are (n,).
 
     >>> highest_above(2.0, np.array([0.0, 2.0, 1.0]), np.ones(3))
     1.0

@@ -1,8 +1,8 @@
 """Reading tables: arrays, lists, sparse matrices and tables (pandas, polars, PyArrow) alike.
 
-None of the libraries is imported for it. Sparse matrices are in one form: rows one after the other, no
-entry twice, none of them zero. Two matrices with the same numbers then hold the same arrays, so that
-rows can be counted, compared and hashed by what is stored of them alone.
+None of these libraries is imported to do so. Sparse matrices are converted to one form: by rows, without
+duplicate entries or stored zeros. Two matrices with the same numbers then hold the same arrays. So rows
+can be counted, compared and hashed by their stored entries alone.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from ratebound.base.types import Array
 from ratebound.problem.stored import Stacked, StoredRows
 from ratebound.rates.subsets import Name
 
-LARGEST_DENSE = 2**31  # bytes up to which a sparse matrix is made dense for a model that needs that
-VIEWS = {"string_view": "string", "binary_view": "binary"}  # PyArrow's newer types, and those they were
+LARGEST_DENSE = 2**31  # up to this many bytes, a sparse matrix is made dense for a model that needs it
+VIEWS = {"string_view": "string", "binary_view": "binary"}  # PyArrow's newer and older types
 
 
 def is_sparse(rows: Any) -> bool:
-    """Whether it is one of SciPy's sparse matrices. Where nobody has loaded them, nothing is."""
+    """Whether it is one of SciPy's sparse matrices. If they are not imported, nothing is."""
     loaded = sys.modules.get("scipy.sparse")
     return loaded is not None and bool(loaded.issparse(rows))
 
 
 def as_csr(matrix: Any) -> Any:
-    """Any of SciPy's sparse matrices in the one form; what was given is not changed.
+    """Any of SciPy's sparse matrices in our one form; the argument is not changed.
 
     >>> from scipy import sparse
     >>> as_csr(sparse.coo_array(([1.0, 2.0, 0.0], ([0, 0, 1], [1, 1, 0])))).toarray()
     array([[0., 3.],
            [0., 0.]])
     """
-    from scipy import sparse  # which takes longer to load than NumPy
+    from scipy import sparse  # slow to import
 
     if matrix.ndim != 2:
         raise ValueError(f"X needs rows and features, got a sparse matrix of shape {matrix.shape}")
@@ -54,7 +54,7 @@ def as_csr(matrix: Any) -> Any:
 
 
 def as_dense(rows: Any, who: str, dtype: Any = None) -> Any:
-    """Rows as an array, for a model (`who`) that takes no sparse matrix; an error where it is too large.
+    """Rows as an array, for a model (`who`) without sparse support; raises if it is too large.
 
     >>> from scipy import sparse
     >>> as_dense(sparse.csr_array(np.eye(2)), "this model")
@@ -69,16 +69,16 @@ def as_dense(rows: Any, who: str, dtype: Any = None) -> Any:
     size = rows.shape[0] * rows.shape[1] * kind.itemsize
     if size > LARGEST_DENSE:
         raise ValueError(
-            f"{who} takes no sparse matrix, and these {rows.shape[0]:,} rows of {rows.shape[1]:,} "
-            f"features would fill {size / 1e9:,.0f} GB as an array: use model='linear', or leave "
-            "features out"
+            f"{who} does not take sparse matrices, and these {rows.shape[0]:,} rows of "
+            f"{rows.shape[1]:,} features would fill {size / 1e9:,.0f} GB as an array: use "
+            "model='linear', or leave features out"
         )
     dense: Array = rows.astype(kind).toarray()
     return dense
 
 
 def rows_between(rows: Any, start: int, stop: int) -> Any:
-    """Some rows of an array or a sparse matrix, without copying what they hold."""
+    """Some rows of an array or a sparse matrix, without copying."""
     if not is_sparse(rows):
         return rows[start:stop]
     from scipy.sparse import csr_array
@@ -90,7 +90,7 @@ def rows_between(rows: Any, start: int, stop: int) -> Any:
 
 
 def stacked_rows(parts: Sequence[Any]) -> Any:
-    """The rows of several matrices one after the other; sparse, or on disk, where one of them is."""
+    """The rows of several matrices one after the other; sparse, or on disk, if one of them is."""
     if len(parts) == 1:
         return parts[0]
     if any(isinstance(part, StoredRows) for part in parts):
@@ -103,12 +103,12 @@ def stacked_rows(parts: Sequence[Any]) -> Any:
 
 
 def frame_columns(X: Any) -> list[Any]:
-    """The column names of a table (pandas, polars, PyArrow), and none for anything else."""
+    """The column names of a table (pandas, polars, PyArrow), or an empty list for anything else."""
     if type(X).__name__ == "LazyFrame":
-        raise TypeError("a lazy frame has no rows yet: pass what its collect() gives")
+        raise TypeError("a lazy frame has no rows yet: pass the result of its collect()")
     if isinstance(X, Mapping) and not is_sparse(X):  # some sparse matrices are dictionaries
         raise TypeError(
-            "a dictionary is not a table: pass pandas.DataFrame(X), or of one row's values "
+            "a dictionary is not a table: pass pandas.DataFrame(X), or, for one row's values, "
             "pandas.DataFrame([X])"
         )
     if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
@@ -124,7 +124,7 @@ def frame_columns(X: Any) -> list[Any]:
 
 
 def length(values: Any, name: str) -> int:
-    """How many rows `values` has; `name` says in an error what they are."""
+    """How many rows `values` has; errors call them `name`."""
     if hasattr(values, "shape"):
         if values.shape:
             return int(values.shape[0])
@@ -135,7 +135,7 @@ def length(values: Any, name: str) -> int:
 
 
 def as_array(values: Any) -> Any:
-    """Values as an array; a sparse matrix as one in its usual form."""
+    """Values as an array; a sparse matrix in its standard form."""
     if is_sparse(values):
         return as_csr(values)
     if hasattr(values, "to_pylist"):  # PyArrow
@@ -152,14 +152,14 @@ def as_array(values: Any) -> Any:
 def _arrow_array(values: Any) -> Array:
     if frame_columns(values):
         return np.column_stack([_arrow_array(column) for column in values.columns])
-    if hasattr(values.type, "index_type"):  # a dictionary, whose gaps are lost unless it is decoded
+    if hasattr(values.type, "index_type"):  # decoded first: missing values would be lost
         values = values.cast(values.type.value_type)
     array: Array = values.to_numpy(zero_copy_only=False)
     return array
 
 
 def unmasked(values: Any) -> Any:
-    """A masked array as an array in which what is masked is missing; anything else as it is.
+    """A masked array as an array with masked values missing; anything else unchanged.
 
     >>> unmasked(np.ma.array([1, 2], mask=[True, False]))
     array([nan,  2.])
@@ -204,14 +204,14 @@ def stacked(parts: Sequence[Any]) -> Any:
     if hasattr(library, "concat") and hasattr(first, "to_numpy"):  # pandas or polars
         return library.concat(parts)
     if is_sparse(first):
-        from scipy.sparse import vstack  # which takes longer to load than NumPy
+        from scipy.sparse import vstack  # slow to import
 
         return as_csr(vstack(parts, format="csr"))
     return np.concatenate([as_array(part) for part in parts])
 
 
 def without_views(values: Any) -> Any:
-    """A table or column of PyArrow whose texts are stored in the usual way, of which it can take rows.
+    """A PyArrow table or column whose texts have the older type, from which rows can be taken.
 
     >>> import pyarrow
     >>> without_views(pyarrow.array(["a"], pyarrow.string_view())).type
@@ -226,14 +226,14 @@ def without_views(values: Any) -> Any:
 
 
 def numbers(values: Array, name: str) -> Array:
-    """A column of a DataFrame as numbers; missing ones as NaN, for learners that take them."""
+    """A column of a DataFrame as numbers; missing ones as NaN, for learners that accept them."""
     if values.dtype.kind == "O" and not any(isinstance(v, str) for v in values):
         missing = is_missing(values)
         values = np.where(missing, np.nan, np.where(missing, 0, values)).astype(float)
     if values.dtype.kind not in "buif":
         raise ValueError(
-            f"column {name!r} of X holds no numbers: encode it, or leave it out of X and pass it in "
-            "columns= if only constraints speak of it"
+            f"column {name!r} of X does not hold numbers: encode it, or leave it out of X and pass it "
+            "in columns= if only constraints use it"
         )
     return values
 
@@ -255,21 +255,21 @@ def _lacks_value(value: Any) -> bool:
 
 
 def distinct(values: Array, most: int | None = 11) -> list[Any]:
-    """Distinct values, found without sorting where values of one column differ in type.
+    """Distinct values; they are not sorted if values of one column differ in type.
 
     Up to eleven are enough for an error; None gives all of them.
     """
     if values.dtype.kind == "O":
         try:
             return list(dict.fromkeys(values.tolist()))[:most]
-        except TypeError:  # lists, say, which cannot be hashed
+        except TypeError:  # such as lists, which cannot be hashed
             return values[:most].tolist()
     different: list[Any] = np.unique(values)[:most].tolist()
     return different
 
 
 def some(values: Sequence[Any]) -> str:
-    """Up to ten of the values, as they are written in plain Python."""
+    """Up to ten of the values, as plain Python writes them."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in values[:10]]
     return ", ".join(map(repr, plain)) + (", ..." if len(values) > 10 else "")
 
@@ -289,10 +289,10 @@ def columns_by_name(columns: Any) -> dict[Name, Any]:
 
 
 def check_order(X: Any, parts: Mapping[str, Any]) -> None:
-    """Raise where a part has the rows of `X` in another order.
+    """Raise if a part has the rows of `X` in another order.
 
-    Rows are matched by their place. So where pandas names the rows of both, and the same names come in
-    another order, the answer would be wrong without a word.
+    Rows are matched by position. So if pandas names the rows of both, and the same names come in another
+    order, the result would be silently wrong.
     """
     index: Any = getattr(X, "index", None)
     for name, part in parts.items():
@@ -301,7 +301,7 @@ def check_order(X: Any, parts: Mapping[str, Any]) -> None:
             continue
         if len(other) == len(index) and not index.equals(other) and index.isin(other).all():
             raise ValueError(
-                f"{name} names the same rows as X in another order, and rows are matched by their "
-                f"place: pass {name}.loc[X.index], or both with reset_index(drop=True) if row i of one "
-                "is row i of the other"
+                f"{name} names the same rows as X in another order, but rows are matched by position: "
+                f"pass {name}.loc[X.index], or both with reset_index(drop=True) if row i of one is row "
+                "i of the other"
             )

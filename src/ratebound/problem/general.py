@@ -1,8 +1,8 @@
-"""Constraints of one's own on data: what their functions are given, and what is made of their answers.
+"""User-defined constraints on data: the arguments of their functions, and the use of their results.
 
-A function is called with a `Model` and `ModelRows`. Whatever it does wrong, the error names the
-constraint. In a compiled problem such a constraint is a row without coefficients, whose offset is the
-negative of its bound. Its value is added to that row, so that all constraints are one vector to others.
+A function is called with a `Model` and `ModelRows`. If it fails, the error names the constraint. In a
+compiled problem such a constraint is a row without coefficients, whose offset is the negative of its
+bound. Its value is added to that row, so that all constraints form one vector.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
     from ratebound.problem.problem import Problem
 
-Part = Literal["value", "proxy"]  # which of its two functions is asked
-FARTHEST = 1e12  # a score: a model that goes beyond has diverged, and squares soon overflow
-# Calls a function of (place, module) for each of K models in turn, and gives what it returns.
+Part = Literal["value", "proxy"]  # which of its two functions is called
+FARTHEST = 1e12  # the largest score: beyond it a model has diverged, and squares soon overflow
+# Calls a function of (index, module) for each of K models in turn, and returns the results.
 Modules = Callable[[Callable[[int, Any], Any]], list[Any]]
 
 
-# --- what functions are given ---------------------------------------------------------------------
+# --- the arguments of functions -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +45,11 @@ class Model:
     Parameters
     ----------
     scores : array or tensor of shape (n,) or (D, n)
-        Of the rows beside it. With two classes yes is decided from 0 on, with more by the largest.
+        Its scores of the rows. With two classes the decision is yes from 0 on; with more, the largest
+        score decides.
     module : object, default=None
-        The PyTorch module, in the state that is asked about; in a loop of one's own, what was given as
-        ``module=``; of other models their flat parameters (P,).
+        The PyTorch module, in the state to evaluate. In a training loop of the user's, the value of
+        ``module=``; for other models, their flat parameters (P,).
     """
 
     scores: Any
@@ -58,7 +59,7 @@ class Model:
 class ModelRows:
     """Rows of one population, as the functions of `rb.constraint` see them.
 
-    If the model's scores are tensors, numbers are tensors beside them; otherwise all is NumPy.
+    If the model's scores are tensors, numbers are tensors on the same device; otherwise all is NumPy.
     """
 
     def __init__(self, population: Population, index: Array | None, scores: Any) -> None:
@@ -75,7 +76,7 @@ class ModelRows:
 
     @cached_property
     def y(self) -> Any:
-        """The labels (n,): 1 for yes and 0 for no; of more classes the place of each among them."""
+        """The labels (n,): 1 for yes and 0 for no; with more classes, the index of each."""
         y = self._population.y
         if y is None:
             raise ValueError("these rows have no labels: rb.Population(X, y)")
@@ -83,7 +84,7 @@ class ModelRows:
 
     @cached_property
     def weights(self) -> Any:
-        """What each row counts (n,), 1 where rows are not weighted."""
+        """The weight of each row (n,), 1 if rows are not weighted."""
         return self._given(self._some(self._population.row_weights))
 
     @property
@@ -92,23 +93,23 @@ class ModelRows:
         return _Columns(self)
 
     def column(self, name: Name) -> Any:
-        """One column (n,): numbers and truth values are of the kind of the scores, texts are NumPy."""
+        """One column (n,): numbers and booleans are arrays of the scores' kind, texts are NumPy."""
         return self._given(self._some(self._population.column(name)))
 
     @property
     def column_names(self) -> list[Name]:
-        """The columns that there are."""
+        """The names of the columns."""
         return self._population.column_names
 
     def _some(self, values: Array) -> Array:
         return values if self._index is None else values[self._index]
 
     def _given(self, values: Any) -> Any:
-        """Values as the scores are."""
+        """Values as arrays of the scores' kind."""
         torch = namespace(self._like)
         if torch is np or is_sparse(values) or values.dtype.kind not in "buif":
             return values
-        writable = np.require(values, requirements=["W"])  # or PyTorch warns
+        writable = np.require(values, requirements=["W"])  # otherwise PyTorch warns
         tensor = torch.as_tensor(writable, device=self._like.device)
         return tensor.to(self._like.dtype) if tensor.is_floating_point() else tensor
 
@@ -127,21 +128,21 @@ class _Columns(Mapping[Name, Any]):
         return len(self._rows.column_names)
 
 
-# --- asking them ----------------------------------------------------------------------------------
+# --- calling them --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """The constraints of one's own of a compiled problem, and what they are asked about."""
+    """The user-defined constraints of a compiled problem, and the part that is called."""
 
     compiled: Compiled
     part: Part
 
     def of(self, model: Model, rows: Array | None, *, only: Sequence[int] | None = None) -> list[Any]:
-        """The answers about one model, whose scores are those of these stacked rows, or of all.
+        """The results for one model, whose scores belong to these stacked rows, or to all.
 
-        They are numbers; of a proxy that the model descends, whatever has a gradient. `only` are the
-        places of some of the constraints among them, by default all.
+        They are numbers; for a proxy that the model descends, anything with a gradient. `only` gives the
+        indices of some of the constraints, by default all.
         """
         chosen = range(len(self.compiled.general)) if only is None else only
         return [self._one(self.compiled.general[each][1], model, rows) for each in chosen]
@@ -157,7 +158,7 @@ class Asked:
 
 
 def _within(scores: Any, rows: Array | None, where: slice) -> tuple[Any, Array | None]:
-    """Those scores that are of one population, and the numbers of its rows; None for all of them."""
+    """The scores of one population, and its row numbers; None for all of them."""
     if rows is None:
         whole = scores.shape[-1] == where.stop - where.start
         return (scores if whole else scores[..., where]), None
@@ -170,7 +171,7 @@ def _within(scores: Any, rows: Array | None, where: slice) -> tuple[Any, Array |
 
 
 def called(constraint: Constraint, part: Part, model: Model, rows: ModelRows) -> Any:
-    """What a function of a constraint says, checked: a number, or a scalar that has a gradient."""
+    """The checked result of a constraint's function: a number, or a scalar with a gradient."""
     metric = constraint.left
     assert isinstance(metric, General)
     function = getattr(metric, part)
@@ -178,16 +179,16 @@ def called(constraint: Constraint, part: Part, model: Model, rows: ModelRows) ->
         raise ValueError(needs_function(metric))
     try:
         answer = function(model, rows)
-    except Exception as error:  # whatever a function of one's own may raise
+    except Exception as error:  # a user's function may raise anything
         missing = model.module is None and isinstance(error, AttributeError | TypeError)
-        hint = ". It got no model.module: give module=, here and in each round" * missing
+        hint = ". It received no model.module: give module=, here and in each round" * missing
         raise ValueError(f"{_who(metric, part)} raised {type(error).__name__}: {error}{hint}") from error
     _check_one_number(metric, part, answer)
     torch = namespace(model.scores)
     descended = part == "proxy" and torch is not np and torch.is_grad_enabled()
     if descended and not getattr(answer, "requires_grad", False):
         raise ValueError(
-            f"{_who(metric, part)} has no gradient, so that the model could not descend it: compute it "
+            f"{_who(metric, part)} has no gradient, so the model cannot descend it: compute it "
             "with PyTorch from model.scores or model.module, without .item(), .detach() and NumPy"
             + (", or give proxy=" if metric.proxy is metric.value else "")
         )
@@ -197,32 +198,32 @@ def called(constraint: Constraint, part: Part, model: Model, rows: ModelRows) ->
 
 
 def needs_function(metric: General) -> str:
-    """What to do about a constraint that was read from a file, which holds no functions."""
+    """The error for a constraint that was read from a file, which holds no functions."""
     return (
-        f"{metric}: a file holds the name of a constraint of one's own, and not its function: give the "
+        f"{metric}: a file holds the name of a user-defined constraint, not its function: give the "
         f"problem with rb.constraint(value=..., name={metric.name!r}) again"
     )
 
 
 def number(constraint: Constraint, part: Part, answer: Any, scores: Any) -> float:
-    """An answer as a plain number; NaN only where the model itself gives no numbers."""
+    """A result as a plain number; NaN only if the model's own scores are not finite."""
     metric = constraint.left
     assert isinstance(metric, General)
     try:
         plain = float(answer.detach() if hasattr(answer, "detach") else answer)
     except (TypeError, ValueError):
-        raise ValueError(f"{_who(metric, part)} gave {answer!r}: it has to give one number") from None
+        raise ValueError(f"{_who(metric, part)} gave {answer!r}: it must return one number") from None
     return _finite(metric, part, plain, scores)
 
 
 def _check_one_number(metric: General, part: Part, answer: Any) -> None:
     if answer is None:
-        raise ValueError(f"{_who(metric, part)} gave None: it has to return a number")
+        raise ValueError(f"{_who(metric, part)} gave None: it must return one number")
     shape = tuple(getattr(answer, "shape", ()))
     if shape or isinstance(answer, str | bytes | Sequence | Mapping):
         kind = f"an array of shape {shape}" if shape else f"a {type(answer).__name__}"
         raise ValueError(
-            f"{_who(metric, part)} gave {kind}: it has to give one number, such as the .mean() or "
+            f"{_who(metric, part)} gave {kind}: it must return one number, such as the .mean() or "
             ".max() of that"
         )
 
@@ -234,12 +235,12 @@ def _finite(metric: General, part: Part, answer: float, scores: Any) -> float:
         return math.nan  # the model has diverged, which is reported as such
     raise ValueError(
         f"{_who(metric, part)} gave {answer} for scores that are all finite: look for a division by "
-        "0, such as the mean of rows of which a batch has none"
+        "0, such as the mean over rows of which a batch has none"
     )
 
 
 def within_reach(scores: Any) -> Array:
-    """Which of models (K,) have scores (K, ...) that a function can compute with."""
+    """Which models (K,) have scores (K, ...) small enough to compute with."""
     small = abs(scores) < FARTHEST  # neither is NaN
     return np.array([bool(each.all()) for each in small], dtype=bool)
 
@@ -250,29 +251,29 @@ def _who(metric: General, part: Part) -> str:
 
 
 def models_of(scores: Any, modules: Any, shape: tuple[int, int, int]) -> list[Model]:
-    """K models with scores as they were given, which have the shape (K, A, n) with all axes.
+    """K models with scores as they were given; with all axes their shape is (K, A, n).
 
-    `modules` is one for each of them, or None.
+    `modules` has one for each of them, or is None.
     """
     return modules_of(modules, shape[0])(models_from(scores, shape))
 
 
 def models_from(scores: Any, shape: tuple[int, int, int]) -> Callable[[int, Any], Model]:
-    """A function from the place and the module of a model to both with its scores, as users see them."""
+    """A function from the index and the module of a model to the `Model` that users see."""
     each = scores if hasattr(scores, "reshape") else np.asarray(scores)
     each = as_shown(each.reshape(shape))
     return lambda place, module: Model(each[place], module)
 
 
 def modules_of(given: Any, count: int) -> Modules:
-    """Modules as users give them: one, or a list of as many as there are models; None for none."""
+    """Modules as users give them: one, a list with one for each model, or None."""
     modules = list(given) if isinstance(given, list | tuple) else [given]
     if given is None:
         modules = [None] * count
     if len(modules) != count:
         raise ValueError(
-            f"module= takes what constraints of one's own see of each of {count} models, in a list, got "
-            f"{len(modules)}"
+            f"module= takes a list of what user-defined constraints see of each of {count} models, "
+            f"got {len(modules)}"
         )
     return lambda function: [function(place, module) for place, module in enumerate(modules)]
 
@@ -291,18 +292,18 @@ def values_of_models(compiled: Compiled, models: Sequence[Model]) -> Array:
 
 
 def with_values(compiled: Compiled, violations: Array, own: Array) -> Array:
-    """Violations (K, m) with values (K, g) added to the rows of the constraints of one's own."""
+    """Violations (K, m) with values (K, g) added to the rows of the user-defined constraints."""
     whole = np.array(violations, dtype=float)
     for place, (row, _) in enumerate(compiled.general):
         whole[:, row] += own[:, place]
     return whole
 
 
-# --- where they may stand -------------------------------------------------------------------------
+# --- their conditions -----------------------------------------------------------------------------
 
 
 def check_general(problem: Problem, populations: Mapping[str, Population]) -> None:
-    """Raise where a constraint of one's own cannot be compiled on these rows."""
+    """Raise if a user-defined constraint cannot be compiled on these rows."""
     for constraint in problem.constraints:
         metric = constraint.left
         if not isinstance(metric, General):
@@ -317,16 +318,16 @@ def check_general(problem: Problem, populations: Mapping[str, Population]) -> No
             )
         if any(population.stored for population in populations.values()):
             raise ValueError(
-                f"{constraint}: a function of one's own is called with all rows, and some of these are "
-                "on disk: bring them into memory, population.in_memory()"
+                f"{constraint}: a user-defined function is called with all rows, but some of these are "
+                "on disk: load them into memory with population.in_memory()"
             )
         if any_shared(dict(populations)):
             raise ValueError(
-                f"{constraint}: a function of one's own is called with all rows, and each process has "
+                f"{constraint}: a user-defined function is called with all rows, but each process has "
                 "a share: train in one process"
             )
         if not isinstance(problem.objective, Expression):
             raise ValueError(
-                f"{constraint}: beside constraints of one's own the objective is a sum of rates, and "
-                f"{problem.objective} is not: minimize error_rate(), say, and promise the rest"
+                f"{constraint}: with user-defined constraints the objective must be a sum of rates, but "
+                f"{problem.objective} is not: minimize error_rate(), for example, and promise the rest"
             )

@@ -1,14 +1,14 @@
 """Rows whose group is guessed, as rows whose group is known: what `rb.guessed` means on data.
 
-With probabilities a row becomes a copy for each value that it may have, which weighs as much as that is
-likely. All copies have the same features, so one decision; together they weigh what the row did. So a
-rate of a group weighs each row by its probability there, and every other rate is as before:
+With probabilities, a row becomes a copy for each value that it may have, weighted by that value's
+probability. All copies have the same features, and so the same decision; their weights sum to the row's.
+So a group's rate weighs each row by its probability of belonging, and every other rate is unchanged:
 
     positive_rate(race == "a") = Σ p_i(a) [yes_i] / Σ p_i(a)
 
-which is linear in the decisions. Copies of a row were drawn together, and a column says which they are.
+which is linear in the decisions. Copies of a row were drawn together, and a column identifies them.
 
-With an audited sample the column holds the true value of audited rows and is missing in all others.
+With an audited sample, the column holds the true value of audited rows and is missing in all others.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from ratebound.rates.subsets import (
     value_text,
 )
 
-ROUNDING = 0.005  # by which probabilities may miss a sum of one, as those with two or three digits do
-COPIES = "(row)"  # the column that tells which rows are copies of one
+ROUNDING = 0.005  # the error allowed in a sum of probabilities, which may be rounded
+COPIES = "(row)"  # the column that identifies copies of the same row
 
 
 def with_known_groups(
     problem: Problem, populations: Mapping[str, Population], first: str = ""
 ) -> dict[str, Population]:
-    """The populations with a value in every guessed column, as promises ask for it.
+    """The populations with a value in every guessed column that promises use.
 
-    Those that have been through here stay as they are.
+    Populations that this function returned are not changed again.
 
     >>> from ratebound import guessed
     >>> race = guessed("race", probabilities=["p_a", "p_b"])
@@ -76,18 +76,18 @@ def with_known_groups(
 def knowing(
     problem: Problem, ways: tuple[Guessed, ...], populations: Mapping[str, Population]
 ) -> Problem:
-    """The problem whose columns are known so, on these rows.
+    """The problem with `guessed` columns, on these rows.
 
-    If nothing is missing in a column that may be anything where it is, promises stay in their own words.
+    If nothing is missing in a column whose missing values may be anything, promises do not change.
     """
     known = problem.guessing([each for each in ways if _is_open(each, populations)])
     return known.known_by(as_guessed(dict.fromkeys((*problem.guessed, *ways))))
 
 
 def whatever_is_missing_here(problem: Problem, populations: Mapping[str, Population]) -> Problem:
-    """The problem whose promises hold whatever is missing in these rows.
+    """The problem whose promises hold whatever the missing values in these rows are.
 
-    A model that was trained where nothing was missing has promises in their own words.
+    A model trained on rows without missing values has promises in their own words.
     """
     for each in problem.guessed:
         if each.level == "anything" and _is_open(each, populations):
@@ -103,7 +103,7 @@ def whatever_is_missing_here(problem: Problem, populations: Mapping[str, Populat
 
 
 def _is_open(each: Guessed, populations: Mapping[str, Population]) -> bool:
-    """Whether some row may have any value, as far as that can be told without reading a file."""
+    """Whether some row may have any value, as far as is known without reading a file."""
     return each.level != "anything" or any(
         rows.stored or rows.values(each.column).missing.any()
         for rows in populations.values()
@@ -112,18 +112,18 @@ def _is_open(each: Guessed, populations: Mapping[str, Population]) -> bool:
 
 
 def _is_excused_for(promise: Promise, column: Name) -> bool:
-    """Whether a promise says already what holds whatever is missing in a column."""
+    """Whether a promise already covers whatever is missing in a column."""
     return any(Missing(column) in tuple(leaves(rate.subset)) for rate in rates_in(promise))
 
 
 def copied_by(problem: Problem) -> Name | None:
-    """The column that tells which rows are copies of one, if some are."""
+    """The column that identifies copies of the same row, if there are copies."""
     calibrated = (each for each in problem.guessed if each.level == "calibrated")
     return COPIES if any(_is_asked(problem, each) for each in calibrated) else None
 
 
 def _is_asked(problem: Problem, each: Guessed, population: str | None = None) -> bool:
-    """Whether a promise or the objective names the column, of this population or of any."""
+    """Whether a promise or the objective names the column, in this population or in any."""
     goals = (p for p in problem.subject_to if isinstance(p, Goal) and each.column in p.columns)
     if any(population in (None, goal.population) for goal in goals):
         return True
@@ -140,7 +140,7 @@ def _all_rates(problem: Problem) -> Iterator[Rate]:
 
 
 def _check_values(problem: Problem, each: Guessed) -> None:
-    """Raise where a promise names a value that has no probability."""
+    """Raise if a promise names a value that has no probability."""
     if each.level != "calibrated":
         return
     for rate in _all_rates(problem):
@@ -154,7 +154,7 @@ def _check_values(problem: Problem, each: Guessed) -> None:
                 if value is not None and value not in each.values:
                     raise ValueError(
                         f"{rate}: there is no probability that {column_text(each.column)} is "
-                        f"{value_text(value)}: {each} has those of {some(each.values)}. Add a column "
+                        f"{value_text(value)}: {each} has {some(each.values)}. Add a column "
                         "for it, or name one of these"
                     )
 
@@ -162,7 +162,7 @@ def _check_values(problem: Problem, each: Guessed) -> None:
 def _known(population: Population, each: Guessed) -> Population:
     if population.stored and each.level != "anything":
         raise ValueError(
-            "rows are on disk, and what is guessed is worked out in memory: give in_memory()"
+            "rows are on disk, but guessed columns need rows in memory: give population.in_memory()"
         )
     if each.level == "calibrated":
         return population if COPIES in population.columns else copied(population, each)
@@ -176,9 +176,9 @@ def _known(population: Population, each: Guessed) -> Population:
 def _check_some(each: Guessed, column: ReadColumn, name: Name) -> None:
     if column.missing.all():
         remedy = {
-            "anything": "nothing can be promised of its groups: audit some rows, and say "
+            "anything": "nothing can be promised about its groups: audit some rows, and write "
             f"guessed({value_text(name)}, audited='column')",
-            "audited": "no row was audited: have some audited, drawn at random",
+            "audited": "no row was audited: have some rows audited, drawn at random",
         }[each.level]
         raise ValueError(f"column {name!r} is missing in every row, so {remedy}")
 
@@ -187,7 +187,7 @@ def _check_some(each: Guessed, column: ReadColumn, name: Name) -> None:
 
 
 def _audited(population: Population, each: Guessed) -> Population:
-    """The rows with the true value in the column where it was audited, and nothing where it was not."""
+    """The rows with the true value in the column if they were audited, and a missing one if not."""
     assert each.audited is not None
     population.check_column(each.audited)
     seen = population.values(each.audited)
@@ -196,14 +196,14 @@ def _audited(population: Population, each: Guessed) -> Population:
     known.columns = dict(population.columns)
     if guess_of(each) not in known.columns and each.column in population.column_names:
         unseen = population.values(each.column).missing[seen.missing]
-        if not len(unseen) or not unseen.all():  # else no row has a guess that was not audited
+        if not len(unseen) or not unseen.all():  # otherwise no unaudited row has a guess
             known.columns[guess_of(each)] = population.column(each.column)
     known.columns[each.column] = population.column(each.audited)
     return known
 
 
 def guess_of(each: Guessed) -> str:
-    """The column that has the guesses, if there are any, once the column itself has the truth."""
+    """The column with the guesses, if any, once the column itself holds the truth."""
     return f"(guess of {each.column})"
 
 
@@ -211,7 +211,7 @@ def guess_of(each: Guessed) -> str:
 
 
 def copied(population: Population, each: Guessed) -> Population:
-    """A copy of each row for each value that it may have, which weighs as much as that is likely."""
+    """A copy of each row for each value that it may have, weighted by its probability."""
     likely = probabilities(population, each)
     row, place = np.nonzero(likely)
     copies = population.only(row)
@@ -224,7 +224,7 @@ def copied(population: Population, each: Guessed) -> Population:
 
 
 def of_copies(population: Population, scores: Array) -> Array:
-    """Scores (..., n) of rows as those of their copies; others stay as they are."""
+    """Scores (..., n) of rows repeated for their copies; unchanged if there are no copies."""
     if COPIES not in population.columns:
         return scores
     row = population.columns[COPIES]
@@ -233,14 +233,14 @@ def of_copies(population: Population, scores: Array) -> Array:
 
 
 def as_given(population: Population, given: Population) -> Population:
-    """The rows of a part of `given`, each of them once and as it was given."""
+    """The rows of a part of `given`, each once, as it was given."""
     if COPIES not in population.columns:
         return population
     return given.only(np.unique(population.columns[COPIES]))
 
 
 def without_copies(population: Population) -> Population:
-    """One of the copies of each row, which weighs what all of them do."""
+    """One copy of each row, with the weight of all its copies."""
     if COPIES not in population.columns:
         return population
     _, first, place = np.unique(population.columns[COPIES], return_index=True, return_inverse=True)
@@ -252,7 +252,7 @@ def without_copies(population: Population) -> Population:
 
 
 def probabilities(population: Population, each: Guessed) -> Array:
-    """The probability of each value for each row, (n, values), checked; of known values, 0 or 1."""
+    """The probability of each value for each row, (n, values), checked; 0 or 1 for known values."""
     likely = np.column_stack([_numbers(population, name) for _, name in each.probabilities])
     known = _known_values(population, each)
     open_rows = known < 0
@@ -270,15 +270,13 @@ def _numbers(population: Population, name: Name) -> Array:
     column = population.values(name)
     if column.kinds - {"numbers"}:
         held = " and ".join(sorted(column.kinds))
-        raise ValueError(
-            f"column {name!r} holds {held}, and probabilities are numbers: write it as such"
-        )
+        raise ValueError(f"column {name!r} holds {held}, but probabilities are numbers: convert it")
     values = column.values.astype(float)
     return values if column.codes is None else np.append(values, np.nan)[column.codes]
 
 
 def _known_values(population: Population, each: Guessed) -> Array:
-    """The place of the known value of each row among those with a probability, (n,); -1 if unknown."""
+    """The index of each row's known value among the values with a probability, (n,); -1 if unknown."""
     places = np.full(len(population), -1)
     if each.column not in population.column_names:
         return places
@@ -290,9 +288,9 @@ def _known_values(population: Population, each: Guessed) -> Array:
         row = int(np.flatnonzero(other)[0])
         value = population.column(each.column)[row]
         raise ValueError(
-            f"column {each.column!r} is there too, and in {int(other.sum()):,} rows it holds a value "
-            f"without a probability, such as {value!r}: values in it are taken as known. If it holds "
-            "guesses, give promises another name for the group"
+            f"column {each.column!r} exists too, and in {int(other.sum()):,} rows it holds a value "
+            f"without a probability, such as {value!r}: its values are taken as known. If it holds "
+            "guesses, use another name for the group in promises"
         )
     return places
 
@@ -303,20 +301,20 @@ def _check(likely: Array, each: Guessed) -> None:
         own = likely[:, place]
         if lacking := int(np.isnan(own).sum()):
             raise ValueError(
-                f"column {name!r} has no probability in {lacking:,} rows: fill it in, or say "
+                f"column {name!r} has no probability in {lacking:,} rows: fill it in, or write "
                 f"guessed({value_text(each.column)}, missing='anything')"
             )
         wrong = own[(own < 0) | (own > 1 + ROUNDING)]
         if len(wrong):
-            remedy = "write 0 in its place" if wrong[0] < 0 else "divide percentages by 100"
+            remedy = "write 0 instead" if wrong[0] < 0 else "divide percentages by 100"
             raise ValueError(
-                f"column {name!r} holds {wrong[0]:g}, and a probability lies between 0 and 1: {remedy}"
+                f"column {name!r} holds {wrong[0]:g}, but a probability is between 0 and 1: {remedy}"
             )
     sums = likely.sum(axis=1)
     off = np.flatnonzero(np.abs(sums - 1) > ROUNDING)
     if len(off):
         raise ValueError(
-            f"the probabilities {', '.join(map(str, names))} of a row are to sum to 1, and in "
+            f"the probabilities {', '.join(map(str, names))} of a row must sum to 1, but in "
             f"{len(off):,} of {len(sums):,} rows they do not: in row {off[0]} they sum to "
-            f"{sums[off[0]]:.4g}. Divide by the sum, or add a column for the values that are left"
+            f"{sums[off[0]]:.4g}. Divide by the sum, or add a column for the remaining values"
         )

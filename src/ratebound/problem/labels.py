@@ -1,8 +1,8 @@
 """Labels: which classes there are, which of two is yes, and how labels and decisions name them.
 
-One rule holds wherever labels come from: a population, `fit`, a file, a monitor. Classes are those that
-are given, or those that occur in sorted order, as scikit-learn has them. Of two, the later is yes unless
-`positive` says otherwise.
+One rule holds wherever labels come from: a population, `fit`, a file, a monitor. The classes are given,
+or they are the labels that occur, in sorted order, as in scikit-learn. The later of two classes is yes
+unless `positive` says otherwise.
 """
 
 from __future__ import annotations
@@ -18,48 +18,48 @@ from ratebound.problem.frames import as_array, distinct, is_missing, some, unmas
 from ratebound.rates.kinds import TWO, Classes, label_classes, referral_of
 from ratebound.rates.subsets import Referral, plain_value
 
-MOST_CLASSES = 1000  # classes; more than that are not classes
-# Of each, the other is known though only one occurs.
+MOST_CLASSES = 1000  # more distinct values than this are not class labels
+# If only one label of such a pair occurs, the other is known.
 PAIRS: tuple[Classes, ...] = (TWO, (0, 1), (-1, 1), ("False", "True"), ("0", "1"), ("-1", "1"))
 
 
 @dataclass(frozen=True)
 class Labels:
-    """What labels may be, and the way from labels and decisions to places among these classes.
+    """The possible labels, and the mapping from labels and decisions to class indices.
 
     >>> Labels(("bad", "good")).decided(np.array([0, 1]), "the column 'live'")
     array([False,  True])
     """
 
-    classes: Classes | None = None  # in order, of two no and then yes; None if nothing says so
-    named_no: bool = True  # whether the name of no is known, or guessed since no row has it
+    classes: Classes | None = None  # in order, with two no and then yes; None if unknown
+    named_no: bool = True  # whether the name of no is known; otherwise it is guessed, as no row has it
 
     @property
     def yes(self) -> Any:
-        """The label that is yes; None if nothing says so, and of more than two classes."""
+        """The label that means yes; None if unknown, or with more than two classes."""
         labels = label_classes(self.classes or ())
         return labels[1] if len(labels) == 2 else None
 
     def places(self, values: Array, what: str) -> Array:
-        """The place (n,) of each label among the classes; of two, whether it is yes."""
+        """The class index (n,) of each label; with two classes, whether it is yes."""
         classes = self.classes or TWO
         places = places_among(values, classes)
         if (places < 0).any():
             strange = some(distinct(values[places < 0]))
-            raise ValueError(f"{what} holds {strange}, which is none of the classes {some(classes)}")
+            raise ValueError(f"{what} holds {strange}, which is not one of the classes {some(classes)}")
         referral = referral_of(classes)
         if what == "y" and referral is not None and (places == len(classes) - 1).any():
             raise ValueError(
-                f"y holds {str(referral)!r}, which is what a referral is called: no row may have it as "
-                "its label. Call referrals otherwise, refer=..., or leave those rows out"
+                f"y holds {str(referral)!r}, which is the name of a referral: no row may have it as "
+                "its label. Choose another name, refer=..., or leave those rows out"
             )
         return places == 1 if len(classes) == 2 else places
 
     def decided(self, values: Array, what: str) -> Array:
-        """The same of decisions; of two, yes may also be True or 1, and no False, 0 or -1.
+        """The same for decisions; with two classes, yes may also be True or 1, and no False, 0 or -1.
 
-        A value that equals a label means that label, so 0 means False. But True is yes whichever number
-        is.
+        A value that equals a label means that label, so 0 means False. But True always means yes,
+        whichever number does.
         """
         if (referral := referral_of(self.classes or TWO)) is not None:
             return self._decided_or_referred(values, what, referral)
@@ -80,12 +80,12 @@ class Labels:
             return np.asarray(values == 1, dtype=bool)
         labels = f"the classes {some(self.classes)}" if self.classes else "labels, named by positive="
         raise ValueError(
-            f"{what} holds {some(held)}, and yes or no is needed: 1 or 0, True or False, or {labels}. "
-            "Instead of probabilities, pass the decisions"
+            f"{what} holds {some(held)}, but yes or no is needed: 1 or 0, True or False, or {labels}. "
+            "Pass decisions instead of probabilities"
         )
 
     def _decided_or_referred(self, values: Array, what: str, referral: Referral) -> Array:
-        """The places of decisions where rows may be referred; the others go by the labels alone."""
+        """The class indices of decisions if rows may be referred."""
         assert self.classes is not None
         labels = label_classes(self.classes)
         referred = np.asarray(values == referral, dtype=bool)
@@ -97,7 +97,7 @@ class Labels:
 
 
 def class_array(classes: Sequence[Any]) -> Array:
-    """The classes as an array (D,), each as it is: labels that are numbers beside a referral's name.
+    """The classes as an array (D,), each with its own type: numbers and a referral's name may mix.
 
     >>> class_array((0, 1, Referral("ask")))
     array([0, 1, 'ask'], dtype=object)
@@ -109,26 +109,26 @@ def class_array(classes: Sequence[Any]) -> Array:
 
 
 def with_referral(classes: Classes, refer: Any) -> Classes:
-    """The classes and a referral after them.
+    """The classes, followed by a referral.
 
     >>> with_referral(("no", "yes"), "yes")
     Traceback (most recent call last):
-    ValueError: refer='yes' is one of the labels, 'no', 'yes': give the referral another name. Rows ...
+    ValueError: refer='yes' is one of the labels, 'no', 'yes': give the referral another name. Leave ...
     """
     if not isinstance(refer, str) or not refer.strip():
-        raise TypeError(f"refer= takes the name of the decision to refer, a text, got {refer!r}")
+        raise TypeError(f"refer= takes a text, the name of the decision to refer, got {refer!r}")
     if any(str(each) == refer for each in classes):
         raise ValueError(
             f"refer={refer!r} is one of the labels, {some(classes)}: give the referral another name. "
-            "Rows that were referred, and have no label yet, are left out"
+            "Leave out rows that were referred and have no label yet"
         )
     return (*classes, Referral(refer))
 
 
 def places_among(values: Array, classes: Sequence[Any]) -> Array:
-    """The place (n,) of each value among the classes, -1 for one that is none of them.
+    """The index (n,) of each value among the classes, -1 for other values.
 
-    Numbers are taken for the texts that they are written as, if classes are texts.
+    If classes are texts, numbers are compared as text.
 
     >>> places_among(np.array([0, 1, 2]), ["0", "1"]).tolist()
     [0, 1, -1]
@@ -142,14 +142,14 @@ def places_among(values: Array, classes: Sequence[Any]) -> Array:
 
 
 def label_values(y: Any) -> Array:
-    """Labels as one array (n,), none of them missing: of a list, an array, a column, or a table of one.
+    """Labels as one array (n,) without missing values: from a list, an array, a column or a table.
 
     >>> label_values([["yes"], ["no"]])
     array(['yes', 'no'], dtype='<U3')
     """
     if isinstance(y, str):
         raise TypeError(
-            f"y takes a label for each row, got the text {y!r}: where that is a column of X, pass "
+            f"y takes a label for each row, got the text {y!r}: if that is a column of X, pass "
             f"X.drop(columns=[{y!r}]) and X[{y!r}]"
         )
     values = as_array(unmasked(y))
@@ -160,12 +160,12 @@ def label_values(y: Any) -> Array:
     if lacking := int(is_missing(values).sum()):
         raise ValueError(
             f"y has {lacking:,} missing labels among {len(values):,}: leave those rows out, or pass "
-            "them as an unlabelled population of their own, for rates that need no labels"
+            "them as a separate unlabelled population, for rates that need no labels"
         )
     if isinstance(y, list | tuple) and all(isinstance(label, str) for label in values):
         values = values.astype(str)
     if values.dtype == object and all(type(label) is int for label in values):
-        values = values.astype(int)  # as tables often hold whole numbers
+        values = values.astype(int)  # tables often store whole numbers as floats
     return values
 
 
@@ -175,9 +175,9 @@ def labels_of(
     classes: Sequence[Any] | None = None,
     refer: str | None = None,
 ) -> Labels:
-    """The classes of these labels (n,), if there are any: those given, or those that occur.
+    """The classes of these labels (n,), if there are any: the given ones, or the labels that occur.
 
-    `refer` is what a referral is called, a class more that no label has.
+    `refer` is the name of a referral, an additional class that no label has.
 
     >>> labels_of(np.array(["yes", "no"])).classes, labels_of(np.array([1, 1])).classes
     (('no', 'yes'), (0, 1))
@@ -204,7 +204,7 @@ def labels_of(
 def _given(classes: Sequence[Any], positive: Any) -> Classes:
     if isinstance(classes, str) or positive is not None:
         raise ValueError(
-            "classes takes all labels in order, as in ['bird', 'cat', 'dog'], and without positive="
+            "classes takes all labels in order, as in ['bird', 'cat', 'dog']; leave positive= out"
         )
     labels = tuple(plain_value(each) for each in classes)
     if any(isinstance(each, Referral) for each in labels[:-1]) or len(label_classes(labels)) < 2:
@@ -215,7 +215,7 @@ def _given(classes: Sequence[Any], positive: Any) -> Classes:
 
 
 def _pair(labels: Sequence[Any]) -> Classes | None:
-    """The pair that these labels are of, if they are of one."""
+    """The known pair that these labels belong to, if any."""
     truths = isinstance(labels[0], bool)
     kinds = (pair for pair in PAIRS if isinstance(pair[0], bool) == truths)
     return next((pair for pair in kinds if all(value in pair for value in labels)), None)
@@ -224,7 +224,7 @@ def _pair(labels: Sequence[Any]) -> Classes | None:
 def _all_classes(values: Array, held: list[Any]) -> Classes:
     """All labels that occur, in order."""
     if any(isinstance(value, float) and not value.is_integer() for value in held):
-        raise ValueError(f"y holds {some(held)}, which are numbers and no classes: make it yes or no")
+        raise ValueError(f"y holds continuous values, {some(held)}, not class labels: make it yes or no")
     try:
         classes: list[Any] = np.unique(values).tolist()
     except TypeError:
@@ -234,11 +234,11 @@ def _all_classes(values: Array, held: list[Any]) -> Classes:
         ) from None
     if len(classes) > MOST_CLASSES:
         raise ValueError(
-            f"y holds {len(classes):,} different labels, {some(held)}: that many are no classes "
-            f"(at most {MOST_CLASSES:,}); put them into bands, or make it yes or no"
+            f"y holds {len(classes):,} different labels, {some(held)}: too many to be classes "
+            f"(at most {MOST_CLASSES:,}); group them into bands, or make it yes or no"
         )
     if len(classes) == 1:
         raise ValueError(
-            f"y holds {some(held)} alone, and two classes are needed: give both by classes=[no, yes]"
+            f"y holds only {some(held)}, but two classes are needed: give both with classes=[no, yes]"
         )
     return tuple(plain_value(each) for each in classes)

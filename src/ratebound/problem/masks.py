@@ -1,4 +1,4 @@
-"""Subsets on data: which rows of a population a condition picks, and what errors on them cost."""
+"""Subsets on data: the rows that a condition selects, and the costs of errors on them."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from ratebound.rates.subsets import (
 )
 
 Masker = Callable[[Subset], Array]
-MOST_CODES = 2**20  # codes that are counted sooner than sorted
+MOST_CODES = 2**20  # up to this many codes, counting is faster than sorting
 
 
 def masker(population: Population, *, absent: bool = False) -> Masker:
-    """A function from subsets to boolean rows.
+    """A function from subsets to boolean masks of rows.
 
-    Simple conditions recur and are remembered, and every column is read once, however many conditions
-    speak of it. A value that no row has is taken for a slip, unless values may be `absent`, as in a
-    batch of a stream.
+    Simple conditions recur and are cached, and every column is read once, however many conditions use
+    it. A value that no row has is treated as a slip, unless values may be `absent`, as in a batch of a
+    stream.
     """
     column = lru_cache(maxsize=None)(population.values)
     leaf = lru_cache(maxsize=64)(
@@ -55,9 +55,9 @@ def masker(population: Population, *, absent: bool = False) -> Masker:
 
 
 def reader(population: Population) -> Callable[[Name, Value, bool], Comparable]:
-    """A function from a column and a value to that value as conditions on the column read it.
+    """A function from a column and a value to the value as conditions on that column read it.
 
-    Among dates a text is a date; texts that are to be `in_order` may be dates as well.
+    In a column of dates, a text is a date. Texts compared `in_order` may be dates as well.
     """
     column = lru_cache(maxsize=None)(population.values)
 
@@ -68,13 +68,13 @@ def reader(population: Population) -> Callable[[Name, Value, bool], Comparable]:
 
 
 def spoken_of(subset: Subset) -> list[Name]:
-    """The columns that a subset speaks of, those of existing models' decisions too."""
+    """The columns that a subset uses, including the columns of existing models' decisions."""
     pairs = ((getattr(leaf, "column", None), getattr(leaf, "versus", None)) for leaf in leaves(subset))
     return [name for pair in pairs for name in pair if name is not None]
 
 
 def elementary(subset: Subset) -> Iterator[Subset]:
-    """The simple conditions of a subset that are slips where no row meets them.
+    """The simple conditions of a subset that count as slips if no row meets them.
 
     >>> from ratebound import where
     >>> list(elementary(where(sex="Female", race=("Black", "White"))))
@@ -91,9 +91,9 @@ def elementary(subset: Subset) -> Iterator[Subset]:
 
 
 def patterns(masks: Iterable[Array], rows: int) -> tuple[Array, Array]:
-    """One row of each combination of `masks` (n,) that occurs, and which combination each row has.
+    """One row of each combination of `masks` (n,) that occurs, and each row's combination.
 
-    They are in order, the first mask counting most.
+    They are sorted; the first mask is the most significant.
 
     >>> patterns([np.array([1, 0, 1, 0]), np.array([0, 0, 1, 0])], rows=4)[1]
     array([1, 0, 2, 0])
@@ -110,7 +110,7 @@ def patterns(masks: Iterable[Array], rows: int) -> tuple[Array, Array]:
 
 
 def _renumbered(code: Array) -> Array:
-    """The codes numbered from 0, in order; without sorting where there can only be few."""
+    """The codes renumbered from 0, in order; without sorting if there can only be few."""
     if code.max() < MOST_CODES:
         return (np.cumsum(np.bincount(code) > 0) - 1)[code]
     return np.unique(code, return_inverse=True)[1]
@@ -122,15 +122,15 @@ def _leaf(
     if isinstance(subset, Label):
         if population.y is None:
             raise ValueError(
-                "this rate needs labels and there are none: pass them, or use one without labels such "
-                "as positive_rate or churn"
+                "this rate needs labels, but the rows have no labels: pass them, or use a rate without "
+                "labels such as positive_rate or churn"
             )
         if subset.of is None:
             return population.y
         return np.asarray(population.y == place_of(subset.of, population.classes or ()))
     if isinstance(subset, Decision):
         return population.existing(subset.versus, subset.of)
-    if isinstance(subset, Decided):  # which is the model's affair: of rows, any may be
+    if isinstance(subset, Decided):  # which depends on the model: any row may be decided so
         return np.ones(len(population), dtype=bool)
     assert isinstance(subset, Compare | In | Missing), subset
     name, values = subset.column, column(subset.column)
@@ -153,18 +153,18 @@ def _leaf(
 
 
 class NoSuchValue(ValueError):
-    """A column holds a value that a condition names in no row."""
+    """No row of a column has a value that a condition names."""
 
 
 def nobody(subset: Subset, column: ReadColumn) -> NoSuchValue:
-    """What to say where no row meets one of the `elementary` conditions."""
+    """The error if no row meets one of the `elementary` conditions."""
     if isinstance(subset, Compare):
         return NoSuchValue(
             f"no row has {column_text(subset.column)} == {value_text(subset.value)}; the column holds "
             f"{some(distinct(column.values))}"
         )
     assert isinstance(subset, Missing)
-    return NoSuchValue(f"every row has a value in column {subset.column!r}, so {subset} is nobody")
+    return NoSuchValue(f"every row has a value in column {subset.column!r}, so {subset} selects no rows")
 
 
 def _equals(name: Name, column: ReadColumn, given: Value, absent: bool) -> Array:
@@ -177,9 +177,9 @@ def _equals(name: Name, column: ReadColumn, given: Value, absent: bool) -> Array
 
 
 def _check_kind(name: Name, column: ReadColumn, value: Comparable, absent: bool, *, alone: bool) -> None:
-    """Text compares with text and numbers with numbers; anything else is a slip, not an empty set.
+    """Text is compared with text and numbers with numbers; anything else is a slip, not an empty set.
 
-    For an order all values must be of that kind `alone`, for equality only some.
+    For an order all values must be of that kind (`alone`); for equality some are enough.
     """
     if isinstance(value, np.datetime64):
         return
@@ -192,15 +192,15 @@ def _check_kind(name: Name, column: ReadColumn, value: Comparable, absent: bool,
         held, what = " and ".join(sorted(column.kinds)), "text" if given == "text" else "a number"
         remedy = "" if column.kinds <= {"text", "numbers"} else ": make them texts or numbers first"
         raise ValueError(
-            f"column {name!r} holds {held} and is compared with {what}, {value!r}; it holds "
+            f"column {name!r} holds {held} but is compared with {what}, {value!r}; it holds "
             f"{some(distinct(column.values))}{remedy}"
         )
 
 
 def read_amounts(population: Population, name: Name, *, absent: bool = False) -> Array:
-    """The amounts (n,) in a column, NaN where a row has none; no number of it is below 0.
+    """The amounts (n,) in a column, NaN for rows without one; none is negative.
 
-    All of them may be 0, or `absent`, in some of the rows.
+    If these are only some of the rows, all amounts may be 0 or `absent`.
 
     >>> read_amounts(Population(None, columns={"loan": [100, None, 50]}), "loan")
     array([100.,  nan,  50.])
@@ -209,14 +209,14 @@ def read_amounts(population: Population, name: Name, *, absent: bool = False) ->
     if column.kinds != {"numbers"} and not (absent and not column.kinds):
         held = " and ".join(sorted(column.kinds)) or "no value in any row"
         shown = f": it holds {some(distinct(column.values))}" if column.kinds else ""
-        raise ValueError(f"column {name!r} is to say what an error costs, and has {held}{shown}")
+        raise ValueError(f"column {name!r} is used as a cost but contains {held}{shown}")
     values = column.values.astype(float)
     amounts: Array = values if column.codes is None else np.append(values, np.nan)[column.codes]
     wrong = amounts[(amounts < 0) | np.isinf(amounts)]
     if len(wrong):
         raise ValueError(
-            f"column {name!r} is to say what an error costs, and holds {wrong[0]:g}: costs are finite "
-            "and not below 0"
+            f"column {name!r} is used as a cost but contains {wrong[0]:g}: costs must be finite "
+            "and not negative"
         )
     if not absent:
         check_amounts(name, bool((amounts > 0).any()))
@@ -226,16 +226,16 @@ def read_amounts(population: Population, name: Name, *, absent: bool = False) ->
 def check_amounts(name: Name, positive: bool) -> None:
     """Raise unless some amount in the column is `positive`."""
     if not positive:
-        raise ValueError(f"column {name!r} is 0 in every row, so that no error costs anything")
+        raise ValueError(f"column {name!r} is 0 in every row, so no error costs anything")
 
 
 def amounts_where(amounts: Array, inside: Array, name: Name) -> Array:
-    """The amounts of the rows `inside` (n,), and 0 of all others; raises where one of them has none."""
+    """The amounts of the rows `inside` (n,), and 0 for all others; raises if one is missing."""
     own = np.where(inside, amounts, 0.0)
     if lacking := int(np.isnan(own).sum()):
         raise ValueError(
             f"column {name!r} has no value in {lacking:,} of the {int(inside.sum()):,} rows whose "
-            "errors it prices: fill it in, or leave such rows out by a condition, as in "
+            "errors it prices: fill it in, or exclude such rows with a condition, as in "
             f"cost(not missing({column_text(name)}), ...)"
         )
     return own

@@ -1,8 +1,8 @@
-"""Pairs of rows, for promises about order: of two rows, the one that should be first is scored higher.
+"""Pairs of rows, for promises about order: the row that should be first must be scored higher.
 
-A pair is a row whose score is a difference of two scores, and whose label is always yes. So
+A pair is a row whose score is the difference of two scores, and whose label is always yes. So
 `ranked_right` is the share of yeses, and cells and games need nothing new. Only the row numbers of a
-pair are in memory; its columns are looked up when they are asked for, as ``first.group``.
+pair are in memory; its columns, such as ``first.group``, are looked up on demand.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ratebound.rates.kinds import TWO
 from ratebound.rates.subsets import ENDS, Name, column_text, value_text
 
 PAIRS = 100_000  # drawn by default
-MANY_QUERIES = 20  # from which on queries are drawn, and not rows within them
+MANY_QUERIES = 20  # from this many on, queries count as drawn, and not rows within them
 
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """The features of pairs: the rows there are, and which two make each pair."""
+    """The features of pairs: all rows, and which two form each pair."""
 
     rows: Any  # a table, an array or a sparse matrix
     first: Array  # (P,) row numbers
@@ -38,7 +38,7 @@ class Ends:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the pairs: their number, and what a row has."""
+        """The shape of the pairs: their number, and the shape of a row."""
         return (len(self.first), *np.shape(self.rows)[1:])
 
     def __len__(self) -> int:
@@ -46,7 +46,7 @@ class Ends:
 
     @property
     def iloc(self) -> Ends:
-        """Itself: some pairs are taken as some rows of a table are."""
+        """Itself: pairs are indexed like rows of a table."""
         return self
 
     def __getitem__(self, pairs: Any) -> Ends:
@@ -54,48 +54,48 @@ class Ends:
 
 
 class Pairs(Population):
-    """Pairs of rows, of which the first should be ranked above the second, for promises about order.
+    """Pairs of rows, for promises about order: the first should be ranked above the second.
 
-    All pairs of rows with different `y` can be drawn, and as many are drawn as `count` says. The first
-    row of a pair is that with the larger `y`. Constraints speak of the columns of either row, as in
+    Any two rows with different `y` can form a pair, and `count` pairs are drawn. The first row of a pair
+    has the larger `y`. Constraints use the columns of either row, as in
     ``ranked_right(first.group == "b", second.group == "a")``.
 
     Parameters
     ----------
     X : array, sparse matrix or DataFrame
-        What the model sees of each row, not of each pair. The columns of a DataFrame can be spoken of.
+        The features of each row, not of each pair. Constraints can use the columns of a DataFrame.
     y : array of shape (n,)
-        Where each row should stand: the larger, the higher. Numbers, or truth values.
+        The order that rows should have: the larger, the higher. Numbers or booleans.
     columns : dict or DataFrame, default=None
-        Columns by name that constraints speak of and the model does not see, a value for each row. By
-        default only those of `X` can be spoken of.
+        Columns by name that constraints use and the model does not see, with a value for each row. By
+        default constraints can use only the columns of `X`.
     query : array of shape (n,), default=None
-        What each row is an answer to: only rows of one query make a pair. By default any two rows may.
+        The query that each row answers: only rows of one query form pairs. By default any two may.
     weights : array of shape (n,), default=None
-        How many rows each row stands for; a pair counts the product. By default each counts once.
+        How many rows each row stands for; a pair's weight is the product. By default 1 each.
     count : int, default=100_000
-        How many pairs to draw, each at most once; all of them if there are not more.
+        How many pairs to draw, each at most once; all of them if there are fewer.
     seed : int, default=0
         Determines which pairs are drawn.
 
     Attributes
     ----------
     rows : Population
-        The rows that pairs are made of.
+        The rows from which pairs are formed.
     first : array of shape (P,)
         The row of each pair that should be ranked higher.
     second : array of shape (P,)
         The other row.
     possible : int
-        How many pairs could be drawn.
+        The number of pairs that could be drawn.
     size : int
-        How many were.
+        The number of pairs drawn.
 
     Raises
     ------
     ValueError
-        If no two rows make a pair, since all `y` are equal or no query has two rows; if values of `y` or
-        `query` are missing; or if parts have different numbers of rows.
+        If no two rows form a pair, because all `y` are equal or no query has two rows; if values of `y`
+        or `query` are missing; or if parts have different numbers of rows.
 
     See Also
     --------
@@ -146,7 +146,7 @@ class Pairs(Population):
         self._draw(count, seed)
 
     def _draw(self, count: int, seed: int) -> None:
-        """Draw pairs, so that each that is possible is as likely as any other."""
+        """Draw pairs uniformly from all possible pairs."""
         self.count, self.seed = count, seed
         order, below, starts = _ranks(self.outcome, self.query)
         ends = np.cumsum(below)
@@ -161,13 +161,13 @@ class Pairs(Population):
         self._take(*_pairs_of(drawn, order, below, starts, ends))
 
     def _take(self, first: Array, second: Array) -> None:
-        """Consist of these pairs."""
+        """Set the pairs."""
         self.first, self.second, self.size = first, second, len(first)
         self.y = np.ones(self.size, dtype=bool)
         own = self.rows.weights
         self.weights = None if own is None else own[first] * own[second]
         if self.weights is not None and not self.weights.any():
-            raise ValueError("in every pair a row has weight zero, so that no pair counts")
+            raise ValueError("every pair contains a row with weight zero, so no pair counts")
         for cached in ("features", "digest"):
             vars(self).pop(cached, None)
 
@@ -175,18 +175,18 @@ class Pairs(Population):
         values = distinct(self.outcome)
         if len(values) == 1:
             return (
-                f"all rows have the same y, {some(values)}, so that none is ranked above another: give "
-                "y two values or more, the larger for what should be ranked higher"
+                f"all rows have the same y, {some(values)}, so none is ranked above another: give "
+                "y two values or more, the larger for rows that should be ranked higher"
             )
         assert self.query is not None
         queries = int(self.query.max()) + 1
         if queries == self.rows.size:
             return (
-                f"each of the {queries:,} queries has one row, so that there is no pair within any: "
-                "query= takes the same value for all rows that are answers to one question"
+                f"each of the {queries:,} queries has one row, so there is no pair within any: "
+                "query= takes the same value for all rows that answer one query"
             )
         return (
-            f"in each of the {queries:,} queries all rows have the same y, so that there is no pair "
+            f"in each of the {queries:,} queries all rows have the same y, so there is no pair "
             "within any: leave query= out to compare rows of different queries"
         )
 
@@ -195,7 +195,7 @@ class Pairs(Population):
         pairs = f"{self.size:,} of {self.possible:,} pairs of {self.rows.size:,} rows"
         return f"Pairs({pairs}, columns {names})"
 
-    # --- what constraints speak of ----------------------------------------------------------------
+    # --- what constraints use ---------------------------------------------------------------------
 
     @property
     def column_names(self) -> list[Name]:
@@ -207,7 +207,7 @@ class Pairs(Population):
             raise ValueError(f"there is no column {name!r}{self._remedy(name)}")
 
     def _split(self, name: Name) -> tuple[str | None, Name]:
-        """Which row of a pair a name speaks of, None if it does not say, and which of its columns."""
+        """Which row of a pair a name refers to, None if it does not say, and which of its columns."""
         end, dot, own = str(name).partition(".")
         if not dot or end not in ENDS:
             return None, name
@@ -215,17 +215,17 @@ class Pairs(Population):
         return end, int(own) if named == own and own.isdigit() else named
 
     def own_name(self, name: Name) -> Name:
-        """What a row calls a column that a pair has.
+        """The name, in single rows, of a column of pairs.
 
         Parameters
         ----------
         name : str
-            As pairs have it, such as "first.group".
+            The name in pairs, such as "first.group".
 
         Returns
         -------
         str or int
-            As its rows have it.
+            The name in rows.
         """
         return self._split(name)[1]
 
@@ -247,7 +247,7 @@ class Pairs(Population):
 
     @property
     def inputs(self) -> Ends:
-        """The rows as they were given, and which two make each pair."""
+        """The rows as they were given, and which two form each pair."""
         return Ends(self.rows.X, self.first, self.second)
 
     @cached_property
@@ -257,13 +257,13 @@ class Pairs(Population):
 
     @cached_property
     def digest(self) -> str:
-        """A digest of rows and pairs, by which the same are known again."""
+        """A digest of rows and pairs, which identifies them."""
         return digest_of([np.array([self.rows.digest]), self.first, self.second])
 
     def differences(self, scores: Any) -> Array:
         """By how much the first row of each pair is scored above the second.
 
-        Equal scores put none above the other, so a tie comes out just below 0.
+        Equal scores rank neither row above the other, so a tie gives a value just below 0.
 
         Parameters
         ----------
@@ -273,17 +273,17 @@ class Pairs(Population):
         Returns
         -------
         array of shape (..., P)
-            Above 0 for pairs that are ranked right: the scores that ``compiled.evaluate`` takes.
+            Positive for pairs that are ranked right: the scores that ``compiled.evaluate`` takes.
         """
         given = as_array(scores)
         if given.shape[-1:] != (self.rows.size,):
-            raise ValueError(f"a score for each of the {self.rows.size:,} rows, got shape {given.shape}")
+            raise ValueError(f"expected {self.rows.size:,} scores, one per row, got shape {given.shape}")
         return differences(given, self.first, self.second)
 
     # --- the same rows otherwise ------------------------------------------------------------------
 
     def within(self, parts: Array) -> Pairs:
-        """Pairs of the same rows, drawn anew, of which both are in one part.
+        """New pairs of the same rows, with both rows in one part.
 
         Parameters
         ----------
@@ -293,7 +293,7 @@ class Pairs(Population):
         Returns
         -------
         Pairs
-            As many as here, or all there are.
+            As many as here, or all that are possible.
         """
         other = copy.copy(self)
         own = np.zeros(self.rows.size, dtype=np.intp) if self.query is None else self.query
@@ -303,9 +303,9 @@ class Pairs(Population):
 
     @property
     def drawn_together(self) -> Array | None:
-        """A number for each row, the same for those that were drawn as one; None if each was by itself.
+        """A number for each row, equal for rows drawn together; None if each was drawn by itself.
 
-        With many queries new rows come in new queries, so that these are what was drawn.
+        With many queries, new rows come in new queries, so queries are the unit that was drawn.
         """
         if self.query is None or int(self.query.max()) + 1 < MANY_QUERIES:
             return None
@@ -335,60 +335,60 @@ class Pairs(Population):
         """
         chosen = np.arange(self.size)[rows]
         if not chosen.size:
-            raise ValueError("pairs need at least one, given by a list of indices or a mask")
+            raise ValueError("at least one pair is needed, given by a list of indices or a mask")
         part = copy.copy(self)
         part._take(self.first[chosen], self.second[chosen])
         return part
 
     def existing(self, name: str, of: Any = None) -> Array:
         raise ValueError(
-            f"versus={name!r}: an existing model decides rows, and these are pairs of rows: give its "
-            "scores as those of a ranker to rb.audit instead"
+            f"versus={name!r}: an existing model decides rows, but these are pairs of rows: give its "
+            "scores to rb.audit as a ranker's instead"
         )
 
 
 def differences(scores: Array, first: Array, second: Array) -> Array:
-    """Scores (..., n) of rows as those of pairs (..., P); a tie is just below 0, since it ranks none."""
+    """Scores (..., n) of rows as scores of pairs (..., P); a tie ranks neither and is just below 0."""
     apart: Array = scores[..., first] - scores[..., second]
     apart[apart == 0] = -np.finfo(apart.dtype if apart.dtype.kind == "f" else float).tiny
     return apart
 
 
 def outcome_of(y: Any) -> Array:
-    """Where rows should stand, as numbers (n,), from numbers or truth values."""
+    """The order that rows should have, as numbers (n,), from numbers or booleans."""
     given = as_array(y)
     if lacking := int(is_missing(given).sum()):
         row = int(np.argwhere(is_missing(given))[0, 0])
         raise ValueError(
-            f"y has {lacking:,} missing values, the first in row {row}: a row that should stand nowhere "
-            "makes no pair, so leave it out"
+            f"y has {lacking:,} missing values, the first in row {row}: a row without a rank "
+            "forms no pair, so leave it out"
         )
     values = label_values(y)
     if values.dtype.kind in "buif":
         if not np.isfinite(values.astype(float)).all():
-            raise ValueError("y holds infinite values, of which none is above another: give numbers")
+            raise ValueError("y holds infinite values, which cannot be ranked: give finite numbers")
         return values.astype(float)
     kinds = distinct(values)
     raise ValueError(
-        f"y holds {some(kinds)}, and which is ranked above which is not known: give numbers, the larger "
-        f"for what should be ranked higher, or y == {value_text(kinds[0])} for two labels"
+        f"y holds {some(kinds)}, whose order is not known: give numbers, the larger "
+        f"for rows that should be ranked higher, or y == {value_text(kinds[0])} for two labels"
     )
 
 
 def _codes(query: Any) -> Array:
-    """A number from 0 on for each query."""
+    """A number for each query, from 0."""
     values = as_array(query)
     if values.ndim != 1:
         raise ValueError(f"query= takes a value for each row, got shape {values.shape}")
     if lacking := int(is_missing(values).sum()):
-        raise ValueError(f"query= has {lacking:,} missing values: say which query each row is of")
+        raise ValueError(f"query= has {lacking:,} missing values: give the query of each row")
     if values.dtype == object:
         values = values.astype(str)
     return np.unique(values, return_inverse=True)[1].reshape(-1)
 
 
 def _ranks(outcome: Array, query: Array | None) -> tuple[Array, Array, Array]:
-    """Rows by query and outcome; how many of its query each is above, and where its query starts."""
+    """Rows by query and outcome; how many of its query each is above, and the start of its query."""
     groups = np.zeros(len(outcome), dtype=np.intp) if query is None else query
     order = np.lexsort((outcome, groups))
     own, ranked = groups[order], outcome[order]
@@ -403,7 +403,7 @@ def _ranks(outcome: Array, query: Array | None) -> tuple[Array, Array, Array]:
 def _pairs_of(
     drawn: Array, order: Array, below: Array, starts: Array, ends: Array
 ) -> tuple[Array, Array]:
-    """The two rows of pairs that are numbered from 0 on, place by place and then by what is below."""
+    """The two rows of pairs, given by pair numbers: by upper row, then by lower row."""
     place = np.searchsorted(ends, drawn, side="right")
     rank = drawn - (ends[place] - below[place])
     return order[place], order[starts[place] + rank]

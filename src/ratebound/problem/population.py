@@ -1,4 +1,4 @@
-"""The rows a rate is computed on: features, labels, columns that constraints speak of, weights."""
+"""The rows a rate is computed on: features, labels, columns that constraints use, weights."""
 
 from __future__ import annotations
 
@@ -37,39 +37,39 @@ LIGHTEST, HEAVIEST = 1e-15, 1e15  # limits of the largest weight: games are play
 
 
 class Population:
-    """Rows with features `X`, labels `y` and `columns` for constraints to speak of.
+    """Rows with features `X`, labels `y` and `columns` for constraints.
 
     Parameters
     ----------
     X : array, sparse matrix, DataFrame or None
-        What the model sees. The columns of a DataFrame can be spoken of too. None for rows that no model
-        is trained on.
+        The features. Constraints can use the columns of a DataFrame too. None for rows that no model is
+        trained on.
     y : array of shape (n,), default=None
-        The labels. By default there are none, which is enough for rates that need none.
+        The labels. By default the rows have no labels, which is enough for rates that need none.
     columns : dict or DataFrame, default=None
-        Columns by name that constraints speak of and the model does not see. By default only those of
-        `X` can be spoken of.
+        Columns by name that constraints use and the model does not see. By default constraints can use
+        only the columns of `X`.
     weights : array of shape (n,), default=None
         How many rows each row stands for. By default each counts once.
     positive : str, bool, int or float, default=None
         Which label is yes. By default the later of two in sorted order: 1 of 0 and 1, "yes" of "no" and
         "yes".
     classes : sequence, default=None
-        What labels may be; of two, no and then yes. By default those that occur, in sorted order. Give
-        them if some have no row here.
+        The possible labels; with two, no and then yes. By default the labels that occur, in sorted
+        order. Give them if some have no row here.
     refer : str, default=None
-        What the decision is called that refers a row to a person, beside the labels; no row may have it
-        as its label. By default every row is decided.
+        The name of the decision that refers a row to a person, in addition to the labels; no row may
+        have it as its label. By default every row is decided.
     models : dict of str to model, default=None
         Existing fitted models. The decisions of each on `X` become a column of its name, for
-        ``versus=``. By default there are none.
+        ``versus=``. By default there are no such models.
 
     Attributes
     ----------
     X : object
-        The features as they were given, sparse ones as rows.
+        The features as they were given; a sparse matrix in row format.
     y : array of shape (n,) or None
-        The labels: truth values of two classes, and else places in `classes`.
+        The labels: booleans with two classes, otherwise indices into `classes`.
     columns : dict
         The columns by name.
     weights : array of shape (n,) or None
@@ -80,8 +80,8 @@ class Population:
     Raises
     ------
     ValueError
-        If parts have different numbers of rows or their rows another order, there is no row, or labels
-        or weights make no sense; the error says which.
+        If parts have different numbers of rows or a different order of rows, if there are no rows, or if
+        labels or weights are invalid; the error says which.
 
     Examples
     --------
@@ -91,9 +91,9 @@ class Population:
     Population(2 rows, 1 positive, columns sex)
     """
 
-    stored = False  # whether its rows are read when they are asked for, as those of `Rows` are
-    paired = False  # whether each is two rows, whose scores are compared, as of `Pairs`
-    everywhere = False  # whether every process has all of its rows, and not a share of them
+    stored = False  # whether its rows are read on demand, as in `Rows`
+    paired = False  # whether each is two rows whose scores are compared, as in `Pairs`
+    everywhere = False  # whether every process has all of its rows, not a share
 
     def __init__(
         self,
@@ -146,9 +146,9 @@ class Population:
         Parameters
         ----------
         columns : iterable of str or int, default=()
-            The columns that each piece has. By default none, since reading takes time.
+            The columns that each piece needs. By default none, since reading takes time.
         inputs : bool, default=False
-            Whether each has its `X` too. By default it has labels and weights alone.
+            Whether each has its `X` too. By default it has only labels and weights.
 
         Yields
         ------
@@ -163,7 +163,7 @@ class Population:
         Returns
         -------
         Population
-            Itself, where they are.
+            Itself, if they already are.
         """
         return self
 
@@ -176,22 +176,22 @@ class Population:
 
     @property
     def row_weights(self) -> Array:
-        """What each row counts (n,), once where none is weighted."""
+        """The weight of each row (n,), 1 if rows are not weighted."""
         return np.ones(self.size) if self.weights is None else self.weights
 
     @property
     def total_weight(self) -> float:
-        """The weight of all rows; their number where none is weighted."""
+        """The weight of all rows; their number if rows are not weighted."""
         return float(self.row_weights.sum())
 
     @property
     def column_names(self) -> list[Name]:
-        """The columns that constraints may speak of."""
+        """The columns that constraints may use."""
         return [*self.columns, *(c for c in frame_columns(self.X) if c not in self.columns)]
 
     @property
     def classes(self) -> Classes | None:
-        """What its labels may be, in order, of two no and then yes; None where nothing says so.
+        """The possible labels in order, with two no and then yes; None if unknown.
 
         Examples
         --------
@@ -203,16 +203,16 @@ class Population:
 
     @property
     def decisions(self) -> int:
-        """The number of classes there are to decide between."""
+        """The number of possible decisions."""
         return len(self.classes or TWO)
 
     def among(self, classes: Classes) -> Population:
-        """The same rows, with labels that are some of these classes.
+        """The same rows, with labels as indices into these classes.
 
         Parameters
         ----------
         classes : tuple
-            All that labels may be, in order; its own classes are among them.
+            All possible labels, in order, including this population's own classes.
 
         Returns
         -------
@@ -249,7 +249,7 @@ class Population:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of the features, by which the same rows are known again."""
+        """A digest of the features, which identifies the rows."""
         return digest_of([self.X])
 
     def column(self, name: Name) -> Array:
@@ -258,7 +258,7 @@ class Population:
         Parameters
         ----------
         name : str or int
-            The column; of an array `X`, the number of a feature.
+            The column; for an array `X`, the number of a feature.
 
         Returns
         -------
@@ -268,7 +268,7 @@ class Population:
         Raises
         ------
         ValueError
-            If there is no such column; the error lists those there are.
+            If there is no such column; the error lists the columns.
 
         Examples
         --------
@@ -292,7 +292,7 @@ class Population:
         Returns
         -------
         ReadColumn
-            Numbers, dates or texts, and where they are missing.
+            Numbers, dates or texts, and which are missing.
         """
         given = self._given(name)
         return read_coded(given) if is_coded(given) else read_values(self.column(name))
@@ -307,7 +307,7 @@ class Population:
         return (feature.toarray() if is_sparse(feature) else feature)[:, 0]
 
     def check_column(self, name: Name) -> None:
-        """Raise where there is no such column.
+        """Raise if there is no such column.
 
         Parameters
         ----------
@@ -317,13 +317,13 @@ class Population:
         Raises
         ------
         ValueError
-            If there is none; the error lists those there are.
+            If there is no such column; the error lists the columns.
         """
         if name not in self.columns and name not in frame_columns(self.X) and not self._is_feature(name):
             raise ValueError(f"there is no column {name!r}{self._remedy(name)}")
 
     def plain_column(self, name: Name) -> list[Any]:
-        """A column's values as plain Python, None where they are missing; texts without blanks around.
+        """A column's values as plain Python, None for missing ones; texts without surrounding blanks.
 
         Parameters
         ----------
@@ -357,7 +357,7 @@ class Population:
         return len(shape) == 2 and 0 <= name < shape[1]
 
     def _remedy(self, name: Name) -> str:
-        """What to do where there is no such column."""
+        """The remedy if there is no such column."""
         known = self.column_names
         if not known:
             return ". No columns were given: pass columns=."
@@ -369,15 +369,14 @@ class Population:
         return f", did you mean {alike!r}?{how} It has {some(known)}."
 
     def seen_through(self, encode: Callable[[Any], Any], spoken_of: Iterable[Name] = ()) -> Population:
-        """The same rows, with the features that `encode` makes of `X`; no column is lost.
+        """The same rows, with the features that `encode` makes from `X`; no column is lost.
 
         Parameters
         ----------
         encode : callable
-            From `X` to features of as many rows.
+            A function from `X` to features with the same number of rows.
         spoken_of : iterable of str or int, default=()
-            Features of an array that constraints speak of by their numbers, to be kept as columns. By
-            default none.
+            Features of an array that constraints use by number, to be kept as columns. By default none.
 
         Returns
         -------
@@ -388,7 +387,7 @@ class Population:
         table |= {name: self.column(name) for name in spoken_of if self._is_feature(name)}
         encoded = encode(self.X)
         if (rows := length(encoded, "X")) != self.size:
-            raise ValueError(f"the encoding makes {rows} rows of {self.size}")
+            raise ValueError(f"the encoding turned {self.size} rows into {rows}")
         columns = table | self.columns
         seen = assembled(encoded, self.y, columns, self.weights, self.labels, self.size)
         seen.everywhere = self.everywhere
@@ -400,7 +399,7 @@ class Population:
         Parameters
         ----------
         rows : array
-            Indices of rows, or a truth value for each.
+            Indices of rows, or a boolean for each.
 
         Returns
         -------
@@ -418,7 +417,7 @@ class Population:
             chosen = np.arange(self.size)[rows]
         except IndexError as error:
             raise ValueError(
-                f"only takes indices of the {self.size:,} rows, or a truth value for each: {error}"
+                f"only takes indices of the {self.size:,} rows, or a boolean for each: {error}"
             ) from None
         if chosen.ndim != 1 or not chosen.size:
             raise ValueError("a population needs at least one row, given by a list of indices or a mask")
@@ -435,30 +434,30 @@ class Population:
         return part
 
     def existing(self, name: str, of: Value | None = None) -> Array:
-        """Where an existing model says yes, or decides a class.
+        """Which rows an existing model decides yes, or as a given class.
 
         Parameters
         ----------
         name : str
             The column with its decisions.
         of : str, bool, int or float, default=None
-            The class. By default yes, the positive one of two.
+            The class. By default yes, the positive class of two.
 
         Returns
         -------
         array of shape (n,)
-            Truth values.
+            Booleans.
 
         Raises
         ------
         ValueError
-            If a decision is missing, or is no class.
+            If a decision is missing, or is not a class.
         """
         values = self.column(name)
         if lacking := int(is_missing(values).sum()):
             raise ValueError(
-                f"column {name!r} has {lacking:,} missing values, and it takes a decision for every "
-                "row: leave those rows out, or fill in what happens to them"
+                f"column {name!r} has {lacking:,} missing values, but a decision is needed for every "
+                "row: leave those rows out, or fill in the decisions"
             )
         decided = self.labels.decided(values, f"column {name!r}")
         return decided if of is None else decided == place_of(of, self.classes or TWO)
@@ -472,7 +471,7 @@ def assembled(
     labels: Labels,
     size: int,
 ) -> Population:
-    """A population of parts that were checked before."""
+    """A population from parts that were already checked."""
     population = Population.__new__(Population)
     population.X, population.y, population.columns = X, y, columns
     population.weights, population.labels, population.size = weights, labels, size
@@ -480,9 +479,9 @@ def assembled(
 
 
 def check_single(asker: str, populations: Iterable[Population], instead: str) -> None:
-    """Raise where pairs are given to what speaks of single rows; `instead` says what takes pairs."""
+    """Raise if pairs are given to a function of single rows; `instead` says what takes pairs."""
     if any(each.paired for each in populations):
-        raise ValueError(f"{asker} is about decisions on single rows, and these are pairs: {instead}")
+        raise ValueError(f"{asker} is about decisions on single rows, but these are pairs: {instead}")
 
 
 def read_weights(weights: Any) -> Array:
@@ -500,7 +499,7 @@ def read_weights(weights: Any) -> Array:
         raise ValueError("all weights are zero, so no row counts")
     if not LIGHTEST <= values.max() <= HEAVIEST:
         raise ValueError(
-            f"weights go up to {values.max():g}, which is too much or too little to add up precisely: "
+            f"weights go up to {values.max():g}, too large or too small to add up precisely: "
             "divide them by their mean"
         )
     return values

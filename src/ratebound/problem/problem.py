@@ -1,6 +1,6 @@
 """A problem: what to minimise or maximise, and the promises to keep. Data enters at `compile`.
 
-Files hold problems as plain data, with sums term by term, so that their length does not matter.
+Files hold problems as plain data, with sums term by term, so that their length is not limited.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from ratebound.rates.subsets import Name, columns_in, only_decided
 from ratebound.rates.text import parse, parse_objective, read_rate
 
 Promises = Iterable["Promise | Range | str | Promises"]
-Asked: TypeAlias = "Problem | Promise | Range | str | Promises"  # promises alone: for few errors
-GROUPS_NAMED = 10  # groups left out that a sentence names
+Asked: TypeAlias = "Problem | Promise | Range | str | Promises"  # promises alone: minimise errors
+GROUPS_NAMED = 10  # how many excluded groups a sentence names
 
 SENSES: dict[str, Sense] = {
     "minimize": "minimize", "minimise": "minimize", "maximize": "maximize", "maximise": "maximize"
@@ -46,7 +46,7 @@ SENSES: dict[str, Sense] = {
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A group that a goal's ``min_rows=`` leaves out, so that nothing is promised of it."""
+    """A group that a goal's ``min_rows=`` leaves out, so nothing is promised about it."""
 
     goal: str
     group: str
@@ -57,7 +57,7 @@ class LeftOut:
 
 
 def left_out_words(groups: Sequence[LeftOut]) -> str:
-    """A sentence that names the first groups that are left out.
+    """A sentence that names the first groups left out.
 
     >>> left_out_words([LeftOut("minimum_recall(race, at_least=0.9, min_rows=30)", 'race == "B"', 12)])
     'Nothing is promised of groups that had too few rows to count on for min_rows=: race == "B" (12).'
@@ -70,48 +70,47 @@ def left_out_words(groups: Sequence[LeftOut]) -> str:
 
 @dataclass(frozen=True, init=False)
 class Problem:
-    """Minimise or maximise something subject to promises; all may be given as text.
+    """Minimise or maximise an objective subject to promises; all may be given as text.
 
-    A goal on the values of a column stays as it is written until `compile` sees rows. Where arrays say
-    objective, they mean what is minimised: to maximise is to minimise the negative. A mixture says it as
+    A goal on the values of a column stays as written until `compile` sees rows. In arrays, the objective
+    is always minimised: to maximise is to minimise the negative. A mixture reports the objective as
     asked.
 
     Parameters
     ----------
     minimize : Expression, Ratio or str, default=None
-        What is to be as small as possible: a rate, a sum of rates, a ratio, or an objective such as
-        `largest`. Give this or `maximize`; there is no default, so that nobody optimises what they did
-        not ask for.
+        The quantity to minimise: a rate, a sum of rates, a ratio, or an objective such as `largest`.
+        Give this or `maximize`. There is no default, so nobody optimises what they did not ask for.
     subject_to : iterable, default=()
-        The promises: constraints, ranges, goals and texts, in lists or lists of lists, as goals return
+        The promises: constraints, ranges, goals and texts, in lists or nested lists, as goals return
         them. By default none.
     maximize : Expression, Ratio or str, default=None
-        What is to be as large as possible.
+        The quantity to maximise.
     guessed : Guessed or list of them, default=()
-        How columns are known that are guessed or missing in some rows, as `rb.guessed` says. By default
-        each column is as it stands.
+        How columns are known that are guessed or missing in some rows, as `rb.guessed` describes. By
+        default each column is taken as it is.
 
     Attributes
     ----------
     objective : Expression, Ratio or other objective
-        What is minimised or maximised.
+        The quantity that is minimised or maximised.
     sense : {"minimize", "maximize"}
         Which of the two.
     subject_to : tuple of Constraint, Goal or Parity
         The promises, one by one.
     left_out : tuple of LeftOut
-        The groups that goals leave out by ``min_rows=``, once they are spelled out on rows.
+        The groups that goals leave out with ``min_rows=``, once compiled on rows.
     guessed : tuple of Guessed
-        How columns are known that are guessed.
+        How guessed columns are known.
 
     Raises
     ------
     TypeError
-        If there is no objective, or two.
+        If there is no objective, or there are two.
     ValueError
-        If a text cannot be read, no model could keep a promise, or the objective is one whose best
-        mixture cannot be found, or asks for the worst: to minimise a rate of which more is better, such
-        as recall, or to maximise one of which less is.
+        If a text cannot be read; if no model could keep a promise; if the best mixture for the objective
+        cannot be computed; or if the objective asks for the worst: to minimise a rate of which more is
+        better, such as recall, or to maximise one of which less is better.
 
     Examples
     --------
@@ -140,7 +139,7 @@ class Problem:
         guessed: Guessed | Iterable[Guessed] = (),
     ) -> None:
         if (minimize is None) == (maximize is None):
-            raise TypeError("a problem has one objective: give minimize= or maximize=, and not both")
+            raise TypeError("a problem has one objective: give minimize= or maximize=, not both")
         sense: Sense = "minimize" if maximize is None else "maximize"
         objective = _objective(sense, minimize if maximize is None else maximize)
         ways = as_guessed(guessed)
@@ -165,13 +164,13 @@ class Problem:
         for name, times in names.items():
             if times > 1:
                 raise ValueError(
-                    f"{name}: {times} constraints of one's own have this name, by which reports and "
-                    "files tell them apart: give each a name= of its own"
+                    f"{name}: {times} user-defined constraints have this name, by which reports and "
+                    "files identify them: give each its own name="
                 )
 
     @property
     def aim(self) -> str:
-        """What is to be done, in words.
+        """The objective with its sense, in words.
 
         Examples
         --------
@@ -183,7 +182,7 @@ class Problem:
 
     @property
     def cost(self) -> Expression:
-        """The sum of rates that is to be as low as possible.
+        """The sum of rates that is minimised.
 
         Examples
         --------
@@ -191,21 +190,21 @@ class Problem:
         >>> rb.Problem(maximize="recall()").cost
         -recall()
         """
-        assert isinstance(self.objective, Expression), f"{self.objective} is no sum of rates"
+        assert isinstance(self.objective, Expression), f"{self.objective} is not a sum of rates"
         return self.objective if self.sense == "minimize" else -self.objective
 
     def shown(self, objective: Any) -> Any:
-        """What an objective, which is minimised, is in the words of the problem.
+        """A minimised objective in the sense of the problem.
 
         Parameters
         ----------
         objective : float or array
-            As arrays hold it.
+            The objective as arrays hold it.
 
         Returns
         -------
         float or array
-            The same, or its negative where the problem is to maximise.
+            The same, or its negative if the problem maximises.
         """
         return objective if self.sense == "minimize" else -objective
 
@@ -225,12 +224,12 @@ class Problem:
         return self.derived(self.objective, subject_to)
 
     def leaving_out(self, groups: Iterable[LeftOut]) -> Problem:
-        """The same problem, with groups of which its goals promise nothing.
+        """The same problem, with groups that its goals leave out.
 
         Parameters
         ----------
         groups : iterable of LeftOut
-            The groups, beside those that are left out already.
+            The groups, in addition to the ones already left out.
 
         Returns
         -------
@@ -244,17 +243,17 @@ class Problem:
     def derived(
         self, objective: Metric, subject_to: Promises = (), sense: Sense | None = None
     ) -> Problem:
-        """A problem that is solved or reported on the way to this one.
+        """A problem that is solved or reported on the way to solving this one.
 
         Parameters
         ----------
         objective : Expression, Ratio or other objective
-            A piece of the objective may have to go the way that nobody would ask for by itself, so that
-            is not refused here.
+            The objective. A part of it may have a sense that nobody would ask for by itself, so that is
+            not refused here.
         subject_to : iterable, default=()
             The promises. By default none.
         sense : {"minimize", "maximize"}, default=None
-            By default that of this problem.
+            The sense. By default this problem's.
 
         Returns
         -------
@@ -272,7 +271,7 @@ class Problem:
         Parameters
         ----------
         guessed : Guessed or list of them
-            How columns are known, as `rb.guessed` says; beside those that are said already.
+            How columns are known, as `rb.guessed` describes; in addition to the problem's own.
 
         Returns
         -------
@@ -285,12 +284,12 @@ class Problem:
         return self.promising(_in_worst_case(self.subject_to, new)).known_by(ways)
 
     def known_by(self, guessed: tuple[Guessed, ...]) -> Problem:
-        """The same promises, whose columns are known so; none of them is put in other words.
+        """The same promises, with these guessed columns; no promise is rewritten.
 
         Parameters
         ----------
         guessed : tuple of Guessed
-            How columns are known that are guessed.
+            How guessed columns are known.
 
         Returns
         -------
@@ -303,13 +302,13 @@ class Problem:
 
     @staticmethod
     def stated(objective: Metric | str | Problem, subject_to: Promises = ()) -> Problem:
-        """A problem whose objective is that of another, or a text that may say what to do with it.
+        """A problem from another's objective, or from a text that may begin with its sense.
 
         Parameters
         ----------
         objective : Problem, Expression, Ratio or str
-            A text may begin with "minimize" or "maximize". A sum that does not say is minimised if less
-            of some part of it is better, as of errors; anything else has to say.
+            A text may begin with "minimize" or "maximize". A sum without either is minimised if less of
+            some part of it is better, as with errors; anything else must say.
         subject_to : iterable, default=()
             The promises. By default none.
 
@@ -337,22 +336,22 @@ class Problem:
                 metric = objective = parse_objective(objective)
         if metric is objective and isinstance(metric, Metric):
             by_itself = "less" in wanted(metric) and _minimised_by_itself(metric)
-            if not by_itself and wanted(metric) != {"more"}:  # which is refused with what to write
+            if not by_itself and wanted(metric) != {"more"}:  # which is refused with a remedy
                 raise ValueError(
-                    f"{metric}: say which way it is to go, as in {f'minimize {metric}'!r} or "
-                    f"{f'maximize {metric}'!r}"
+                    f"{metric}: say whether to minimize or maximize it, as in "
+                    f"{f'minimize {metric}'!r} or {f'maximize {metric}'!r}"
                 )
         return Problem(subject_to=subject_to, **cast(dict[str, Any], {sense: metric}))
 
     @property
     def rates(self) -> tuple[Rate, ...]:
-        """Every rate it speaks of, once."""
+        """Every rate in it, once."""
         of_promises = [rate for promise in self.subject_to for rate in promise.rates]
         return tuple(dict.fromkeys([*self.objective.rates, *of_promises]))
 
     @property
     def columns(self) -> tuple[Name, ...]:
-        """Every column that a condition, a cost or a goal speaks of, once.
+        """Every column that a condition, a cost or a goal uses, once.
 
         Examples
         --------
@@ -366,16 +365,16 @@ class Problem:
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
-        """What `subject_to` holds where every goal in it is spelled out, as in ``compiled.problem``."""
+        """The constraints in `subject_to` once its goals are spelled out, as in ``compiled.problem``."""
         for promise in self.subject_to:
             if isinstance(promise, Goal):
                 raise ValueError(
-                    f"{promise}: which groups there are is not known before there are rows: "
+                    f"{promise}: its groups are not known before there are rows: "
                     "rb.compile(problem, rows).problem has its constraints"
                 )
             if isinstance(promise, Parity):
                 raise ValueError(
-                    f"{promise}: the level it is best kept at is not known before there is a model: "
+                    f"{promise}: the best level for it is not known before there is a model: "
                     "rb.thresholds and rb.RateConstrainedClassifier search for it, and "
                     "rb.at_levels(problem, scores, rows) has its constraints for rb.compile"
                 )
@@ -383,7 +382,7 @@ class Problem:
 
     @property
     def leveled(self) -> tuple[Ratio, ...]:
-        """The ratios that others are compared with, each at a level that has to be found."""
+        """The ratios that others are compared with, each at a level that must be searched for."""
         return tuple(dict.fromkeys(p.right for p in self.subject_to if isinstance(p, Parity)))
 
     def at_levels(self, levels: Mapping[Ratio, float | None]) -> Problem:
@@ -397,7 +396,7 @@ class Problem:
         Returns
         -------
         Problem
-            Each such promise has become two, of a ratio and a number.
+            Each such promise becomes two, each between a ratio and a number.
         """
         promises: list[Promise] = []
         for promise in self.subject_to:
@@ -409,7 +408,7 @@ class Problem:
 
     @property
     def asked(self) -> Problem:
-        """The problem without levels: what is compared with another ratio, as it was asked for.
+        """The problem without levels: comparisons of ratios as they were asked for.
 
         Examples
         --------
@@ -421,13 +420,13 @@ class Problem:
         promises: list[Promise] = []
         for promise in self.subject_to:
             asked = promise.keeps if isinstance(promise, Constraint) else None
-            if asked is None or asked not in promises:  # it has become several promises
+            if asked is None or asked not in promises:  # it became several promises
                 promises.append(promise if asked is None else asked)
         return self.promising(promises)
 
     @cached_property
     def demands(self) -> tuple[Demand, ...]:
-        """What the promises demand of plain rates, in order; a row each once compiled."""
+        """The demands of the promises on plain rates, in order; each is one row once compiled."""
         promises = enumerate(self.constraints)
         return tuple(demand for index, promise in promises for demand in demands(promise, index))
 
@@ -448,7 +447,7 @@ def _objective(sense: Sense, given: Any) -> Metric:
 
 
 def promised(promises: Asked, maximize: Any = None, minimize: Any = None) -> Problem:
-    """The problem with these promises; errors are to be few if nothing else is said.
+    """The problem with these promises; it minimises errors unless another objective is given.
 
     >>> print(promised("recall() >= 0.9"))
     minimize error_rate()
@@ -465,7 +464,7 @@ def promised(promises: Asked, maximize: Any = None, minimize: Any = None) -> Pro
 
 
 def as_problem(asker: str, given: Asked) -> Problem:
-    """The problem that `asker` was given, or promises alone, as `RateConstrainedClassifier` takes them.
+    """The problem given to `asker`, or promises alone, as `RateConstrainedClassifier` takes them.
 
     >>> as_problem("audit", 3)
     Traceback (most recent call last):
@@ -480,7 +479,7 @@ def as_problem(asker: str, given: Asked) -> Problem:
 
 
 def _in_worst_case(promises: Promises, ways: Sequence[Guessed]) -> Iterable[Promise]:
-    """The promises, those about columns of which nothing is assumed as they hold whatever is missing."""
+    """The promises; for columns with unknown missing values, as they hold whatever is missing."""
     anything = [each.column for each in ways if each.level == "anything"]
     if not anything:
         yield from _flatten(promises)
@@ -490,24 +489,24 @@ def _in_worst_case(promises: Promises, ways: Sequence[Guessed]) -> Iterable[Prom
         if len(spoken_of) > 1:
             raise ValueError(
                 f"{promise}: it names {' and '.join(map(str, spoken_of))}, and nothing is assumed about "
-                "either: promise something of each alone, or make one column of both"
+                "either: make separate promises about each, or combine both into one column"
             )
         yield whatever_is_missing(promise, spoken_of[0]) if spoken_of else promise
 
 
 def _check_objective_known(objective: Metric, ways: Sequence[Guessed]) -> None:
-    """Raise where an objective is about a group that may be anything: then it has no one value."""
+    """Raise if an objective names a group with unknown missing values: it has no single value."""
     for each in ways:
         for rate in objective.rates:
             if each.level == "anything" and each.column in columns_in(rate.subset):
                 raise ValueError(
                     f"the objective {objective} names {each.column!r}, whose missing values may be "
-                    "anything, so that it has no one value: name it in promises alone"
+                    "anything, so it has no single value: name the column only in promises"
                 )
 
 
 def _minimised_by_itself(metric: Metric) -> bool:
-    """Whether it goes without saying that it is minimised, if less of it is better."""
+    """Whether it is minimised by default, because less of it is better."""
     if isinstance(metric, Ratio):
         return metric.rate is not None and only_decided(metric.rate.subset)[0]
     return isinstance(metric, Expression | MixedSum)
@@ -526,14 +525,14 @@ def _flatten(promises: Promises | Promise | Range | str) -> Iterable[Promise]:
         for promise in promises:
             yield from _flatten(promise)
     else:
-        compared = "; == and != only say whether two rates are the same" * isinstance(promises, bool)
+        compared = "; == and != only test whether two rates are the same" * isinstance(promises, bool)
         raise TypeError(
             f"subject_to takes constraints such as recall() >= 0.9, got {promises!r}{compared}"
         )
 
 
 def to_plain(problem: Problem) -> dict[str, Any]:
-    """The problem as JSON has it.
+    """The problem as plain data for JSON.
 
     >>> to_plain(Problem("error_rate()", ["precision() >= 0.8"]))["subject_to"]
     [{'left': 'precision()', 'relation': '>=', 'right': {'terms': [], 'constant': 0.8}, 'name': ''}]
@@ -562,12 +561,12 @@ def from_plain(data: dict[str, Any]) -> Problem:
 
 def _left_out(data: dict[str, Any]) -> LeftOut:
     if type(data["rows"]) is not int or not all(isinstance(data[k], str) for k in ("goal", "group")):
-        raise ValueError(f"a group left out is not written as ours are: {str(data)[:200]}")
+        raise ValueError(f"a group left out is not in the expected form: {str(data)[:200]}")
     return LeftOut(data["goal"], data["group"], data["rows"])
 
 
 def promise_to_plain(promise: Constraint | Parity) -> dict[str, Any]:
-    """A promise of either kind as JSON has it."""
+    """A promise of either kind as plain data for JSON."""
     return _ratios(promise) if isinstance(promise, Parity) else constraint_to_plain(promise)
 
 
@@ -577,7 +576,7 @@ def promise_from_plain(data: dict[str, Any]) -> Constraint | Parity:
 
 
 def constraint_to_plain(constraint: Constraint) -> dict[str, Any]:
-    """One promise as JSON has it."""
+    """One promise as plain data for JSON."""
     return {
         "left": _side(constraint.left),
         "relation": constraint.relation,
@@ -593,7 +592,7 @@ def constraint_from_plain(data: dict[str, Any]) -> Constraint:
     if data["relation"] not in (("<=",) if isinstance(left, General) else ("<=", ">=")):
         raise ValueError(f"a promise compares by {data['relation']!r}, not by <= or >=")
     if not isinstance(right, Expression) or not isinstance(data["name"], str):
-        raise ValueError(f"a promise is not written as ours are: {str(data)[:200]}")
+        raise ValueError(f"a promise is not in the expected form: {str(data)[:200]}")
     keeps = _parity(data["keeps"]) if "keeps" in data else None
     return Constraint(left, data["relation"], right, data["name"], keeps=keeps)
 
@@ -605,12 +604,12 @@ def _ratios(parity: Parity) -> dict[str, Any]:
 def _parity(data: dict[str, Any]) -> Parity:
     left, right = _read(data["left"]), _read(data["right"])
     if not isinstance(left, Ratio) or not isinstance(right, Ratio) or data["relation"] not in FLIPPED:
-        raise ValueError(f"{str(data)[:200]} compares no two ratios")
+        raise ValueError(f"{str(data)[:200]} does not compare two ratios")
     return Parity(left, data["relation"], right)
 
 
 def _side(side: Metric) -> str | dict[str, Any]:
-    if isinstance(side, General):  # whose functions no file holds
+    if isinstance(side, General):  # files do not hold its functions
         on = {} if side.on is None else {"on": side.on}
         return {"general": side.name, "scale": side.scale, **on}
     if isinstance(side, Ratio) and side.rate is not None and side.factor != 1.0:
@@ -629,39 +628,39 @@ def _read(side: Any) -> Metric:
     if isinstance(side, str):
         metric = read_rate(side)
         if not isinstance(metric, SingleMetric):
-            raise ValueError(f"{side[:200]} is no ratio, area or rate of the top")
+            raise ValueError(f"{side[:200]} is not a ratio, an area or a rate of the top")
         return metric
     if "general" in side:
         return _general(side)
     if "factor" in side:
         ratio = read_rate(side["of"])
         if not isinstance(ratio, Ratio):
-            raise ValueError(f"{str(side)[:200]} is no multiple of a ratio")
+            raise ValueError(f"{str(side)[:200]} is not a multiple of a ratio")
         multiple: Ratio = ratio * as_number(side["factor"], "a factor")
         return multiple
     if "ratio" in side:
         ratio, rest = _read(side["ratio"]), _read(side["rest"])
         if isinstance(ratio, Ratio) and isinstance(rest, Expression):
             return MixedSum(ratio, rest)
-        raise ValueError(f"{str(side)[:200]} is no sum of a ratio and rates")
+        raise ValueError(f"{str(side)[:200]} is not a sum of a ratio and rates")
     if "numerator" in side:
         numerator, denominator = _read(side["numerator"]), _read(side["denominator"])
         if isinstance(numerator, Expression) and isinstance(denominator, Expression):
             return Ratio(numerator, denominator)
-        raise ValueError(f"{str(side)[:200]} is no ratio of sums")
+        raise ValueError(f"{str(side)[:200]} is not a ratio of sums")
     terms = []
     for coefficient, words in side["terms"]:
         rate = read_rate(words)
         if not isinstance(rate, Expression):
-            raise ValueError(f"{words[:200]} is no term of a sum")
+            raise ValueError(f"{words[:200]} is not a term of a sum")
         ((one, _),) = rate.terms
         terms.append((one, as_number(coefficient, "a coefficient")))
     return Expression(tuple(terms), as_number(side["constant"], "a constant"))
 
 
 def _general(side: dict[str, Any]) -> General:
-    """A constraint of one's own as a file has it: a name, without functions."""
+    """A user-defined constraint as read from a file: a name without functions."""
     name, on, scale = side["general"], side.get("on"), as_number(side["scale"], "a scale")
     if not isinstance(name, str) or not isinstance(on, str | None) or scale <= 0:
-        raise ValueError(f"{str(side)[:200]} is no constraint of one's own")
+        raise ValueError(f"{str(side)[:200]} is not a user-defined constraint")
     return General(name, None, None, on=on, scale=scale)

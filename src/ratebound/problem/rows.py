@@ -1,7 +1,7 @@
-"""Rows that are read when they are asked for: in files, in a query, wherever a source finds them.
+"""Rows that are read on demand: from files, a query, or any other source.
 
-A source says which columns there are and reads one piece of its rows at a time. All else that is asked
-of a population follows from that, for parts of the rows and for rows seen through an encoding too.
+A source gives the names of its columns and reads one piece of its rows at a time. All other methods of
+a population follow from that, for parts of the rows and for encoded rows too.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ratebound.rates.subsets import Name
 
 @dataclass(frozen=True)
 class Header:
-    """Names and shape of features that are not in memory, for those who ask no more of a table."""
+    """Names and shape of features that are not in memory, for code that needs nothing else."""
 
-    column_names: list[Any]  # none for an array
+    column_names: list[Any]  # empty for an array
     shape: tuple[int, ...]
 
     def __len__(self) -> int:
@@ -38,21 +38,21 @@ class Header:
 
 
 class Rows(Population, ABC):
-    """A source of rows, read in pieces, wherever a population stands; subclass it for one of your own.
+    """A source of rows that is read in pieces, usable as a population; subclass it for your own source.
 
     A subclass has three members: `column_names`, `piece_sizes` and `piece`. Pieces are in the order of
     the rows. Training holds as many of them at a time as `memory` allows, in a new order in each pass;
-    everything else reads them one after the other. A label and a weight of every row are kept. Of
-    several processes each has its own rows, unless the subclass sets ``everywhere = True``.
+    everything else reads them one after the other. Labels and weights of all rows are kept in memory. If
+    there are several processes, each has its own rows, unless the subclass sets ``everywhere = True``.
 
     Attributes
     ----------
     column_names : list of str
-        The columns that constraints may speak of.
+        The columns that constraints may use.
     piece_sizes : sequence of int
-        How many rows each piece has.
+        The number of rows of each piece.
     memory : int
-        How many bytes the features may take that training reads at a time.
+        How many bytes of features training may hold at a time.
 
     See Also
     --------
@@ -80,7 +80,7 @@ class Rows(Population, ABC):
     column_names: Any = ()
     piece_sizes: Any = ()
 
-    def __init__(self) -> None:  # what a population in memory is made of is not here
+    def __init__(self) -> None:  # it has none of the arrays of a population in memory
         pass
 
     @abstractmethod
@@ -90,16 +90,16 @@ class Rows(Population, ABC):
         Parameters
         ----------
         place : int
-            Which one, from 0 on.
+            Its number, from 0.
         columns : collection of str, default=()
-            The columns that it has to have. By default none, since reading takes time.
+            The columns that it needs. By default none, since reading takes time.
         inputs : bool, default=False
-            Whether it has its `X` too. By default it has labels and weights alone.
+            Whether it has its `X` too. By default it has only labels and weights.
 
         Returns
         -------
         Population
-            Its rows, in memory. Say `classes` or `positive` if a piece may lack a label.
+            Its rows, in memory. Give `classes` or `positive` if a piece may lack a label.
         """
 
     def pieces(self, columns: Iterable[Name] = (), *, inputs: bool = False) -> Iterator[Population]:
@@ -115,7 +115,7 @@ class Rows(Population, ABC):
 
     @property
     def _starts(self) -> Array:
-        """The number of the first row of each piece."""
+        """The first row number of each piece."""
         return np.cumsum(self.piece_sizes) - self.piece_sizes
 
     # --- labels, weights and columns --------------------------------------------------------------
@@ -132,7 +132,7 @@ class Rows(Population, ABC):
         first = parts[0]
         if len({part.classes for part in parts}) > 1:
             raise ValueError(
-                f"pieces of {type(self).__name__} have different labels: name all by "
+                f"pieces of {type(self).__name__} have different labels: name all labels with "
                 "rb.Population(..., classes=[...]) in each"
             )
         y = None if first.y is None else np.concatenate([part.y for part in parts])
@@ -141,12 +141,12 @@ class Rows(Population, ABC):
 
     @cached_property
     def labels(self) -> Labels:  # type: ignore[override]
-        """What labels may be, as all pieces say."""
+        """The possible labels, on which all pieces agree."""
         return self._read[0]
 
     @cached_property
     def y(self) -> Array | None:  # type: ignore[override]
-        """The labels: truth values of two classes, and else places in `classes`."""
+        """The labels: booleans with two classes, otherwise indices into `classes`."""
         return self._read[1]
 
     @cached_property
@@ -179,7 +179,7 @@ class Rows(Population, ABC):
         width, largest = example.shape[1] * kind.itemsize, int(sizes.max())
         if largest * width > self.memory:
             raise ValueError(
-                f"a piece of {self!r} has {largest:,} rows of {width:,} bytes each, and memory= allows "
+                f"a piece of {self!r} has {largest:,} rows of {width:,} bytes each, but memory= allows "
                 f"{self.memory:,}: allow more, or make pieces (row groups of files) of fewer rows"
             )
         names = frame_columns(first.X) or None
@@ -203,7 +203,7 @@ class Rows(Population, ABC):
         Returns
         -------
         numpy.dtype
-            By default the example's if that is of fractions, and else double precision.
+            By default the example's if it is a floating-point type, otherwise double precision.
         """
         return example.dtype if example.dtype.kind == "f" else np.dtype(float)
 
@@ -224,13 +224,13 @@ class Rows(Population, ABC):
 
     @cached_property
     def digest(self) -> str:
-        """A digest of the features, by which the same rows are known again."""
+        """A digest of the features, which identifies the rows."""
         return digest_of([np.array([piece.digest for piece in self.pieces(inputs=True)])])
 
-    # --- the same rows otherwise ------------------------------------------------------------------
+    # --- the same rows, changed -------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process needs to read the same rows: no features that were read."""
+        """The state that another process needs to read the same rows, without features already read."""
         return {name: value for name, value in vars(self).items() if name != "features"}
 
     def in_memory(self) -> Population:
@@ -239,7 +239,7 @@ class Rows(Population, ABC):
         Returns
         -------
         Population
-            Its `X` is of the kind that pieces have, or what the encoding makes of it.
+            Its `X` is of the pieces' kind, or the encoding's result.
         """
         names = [name for name in self.column_names if name not in frame_columns(self.X)]
         parts = list(self.pieces(names, inputs=True))
@@ -249,7 +249,7 @@ class Rows(Population, ABC):
 
     @property
     def _seen(self) -> tuple[Rows, Array | None, Callable[[Any], Any] | None]:
-        """The source, which of its rows are here (None: all), and the encoding they are seen through."""
+        """The source, the rows of it that are here (None: all), and the encoding, if any."""
         return self, None, None
 
     def seen_through(self, encode: Callable[[Any], Any], spoken_of: Iterable[Name] = ()) -> Population:
@@ -261,14 +261,14 @@ class Rows(Population, ABC):
         return named if named is self else View(*self._seen, named.labels, named.y, self.weights)
 
     def labelled(self, y: Array, classes: Classes) -> Population:
-        """The same rows with other labels, which are places in `classes`; of two, truth values.
+        """The same rows with other labels: indices into `classes`, or booleans with two classes.
 
         Parameters
         ----------
         y : array of shape (n,)
             The labels.
         classes : tuple
-            What they may be.
+            The possible labels.
 
         Returns
         -------
@@ -283,7 +283,7 @@ class Rows(Population, ABC):
         Parameters
         ----------
         rows : array
-            A truth value for each row, or indices that only grow.
+            A boolean for each row, or increasing indices.
 
         Returns
         -------
@@ -295,11 +295,11 @@ class Rows(Population, ABC):
             kept[rows] = True
         except IndexError as error:
             raise ValueError(
-                f"only takes indices of the {self.size:,} rows, or a truth value for each: {error}"
+                f"only takes indices of the {self.size:,} rows, or a boolean for each: {error}"
             ) from None
         given = np.asarray(rows)
         if not kept.any() or (given.dtype != bool and (np.diff(given) <= 0).any()):
-            raise ValueError("a population on disk needs at least one row, by indices that only grow")
+            raise ValueError("a population on disk needs at least one row, given by increasing indices")
         y, weights = (None if each is None else each[kept] for each in (self.y, self.weights))
         if weights is not None and not weights.any():
             raise ValueError(
@@ -313,7 +313,7 @@ class Rows(Population, ABC):
 
 
 class View(Rows):
-    """Some of a source's rows, or its rows seen through an encoding, or both."""
+    """Some of a source's rows, or its rows with an encoding, or both."""
 
     def __init__(
         self,
@@ -364,7 +364,7 @@ class View(Rows):
 
     @property
     def X(self) -> Any:
-        """The names and the shape of the features, or the features where they are encoded."""
+        """The names and the shape of the features, or the features themselves if they are encoded."""
         if self.encode is not None:
             return self.features
         return None if self.source.X is None else Header(

@@ -1,6 +1,6 @@
-"""Populations whose rows are shared out among processes, each of which has its own.
+"""Populations whose rows are divided among processes.
 
-Rows that were gathered from all processes are the same `everywhere`: nothing is added up for those.
+Rows that were gathered from all processes are the same `everywhere`: they are not added up.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ People = Mapping[str, Population]
 
 
 def is_shared(population: Population) -> bool:
-    """Whether other processes have further rows of it."""
+    """Whether other processes hold more of its rows."""
     return processes.count() > 1 and not population.everywhere
 
 
 def is_whole(population: Population) -> bool:
-    """Whether all rows of it are in the memory of this process."""
+    """Whether all of its rows are in this process's memory."""
     return not population.stored and not is_shared(population)
 
 
 def any_shared(people: People) -> bool:
-    """Whether other processes have further rows of any of these."""
+    """Whether other processes hold more rows of any of these."""
     return any(map(is_shared, people.values()))
 
 
 def check_alike(people: People) -> None:
-    """Raise where the shares of a population have other features in other processes."""
+    """Raise if the shares of a population have different features in different processes."""
     for name, population in people.items():
         if is_shared(population):
             names: object = frame_columns(population.X) or np.shape(population.X)[1:]
@@ -47,66 +47,66 @@ def check_alike(people: People) -> None:
 
 
 def check_not_shared(asker: str, people: People) -> None:
-    """Raise where processes have a share of the rows each, and `asker` has to look at all at once."""
+    """Raise if each process has a share of the rows, but `asker` needs all of them at once."""
     for name, population in people.items():
         if isinstance(population, Population) and is_shared(population):
             raise ValueError(
-                f"{asker} looks at all rows at once, and each process has a share of population "
-                f"{name!r}: call it in a process of its own, on all rows or some of them"
+                f"{asker} needs all rows at once, but each process has only a share of population "
+                f"{name!r}: call it in a separate process, on all rows or some of them"
             )
 
 
 def check_in_memory(asker: str, people: People) -> None:
-    """Raise where rows are on disk, or elsewhere, and `asker` has to look at all of them at once."""
+    """Raise if rows are on disk or elsewhere, but `asker` needs all of them at once."""
     check_not_shared(asker, people)
     for name, population in people.items():
         if isinstance(population, Population) and population.stored:
             raise ValueError(
-                f"{asker} looks at all rows at once, and those of population {name!r} are on disk: give "
-                "it some of them in memory, population.only(rows).in_memory()"
+                f"{asker} needs all rows at once, but population {name!r} is on disk: load "
+                "some of its rows into memory, population.only(rows).in_memory()"
             )
 
 
 def of_all(population: Population, value: Value) -> list[Value]:
-    """A value of the rows here, and those of the other processes that have further rows."""
+    """A value from the rows here, and the values of other processes that hold more rows."""
     return processes.gathered(value) if is_shared(population) else [value]
 
 
 def total_of(people: People, own: Array) -> Array:
-    """Numbers of these rows, added up over the processes that have further ones."""
+    """Numbers from these rows, added up over the processes that hold more of them."""
     return processes.total(own) if any_shared(people) else own
 
 
 def rows_of_all(people: People, own: Array) -> Array:
-    """Arrays (..., n) of these rows, those of all processes one after the other."""
+    """Arrays (..., n) of these rows, concatenated over all processes."""
     parts = processes.gathered(own) if any_shared(people) else [own]
     return own if len(parts) == 1 else np.concatenate(parts, axis=-1)
 
 
 def classes_of(populations: dict[str, Population], first: str) -> Classes:
-    """The classes there are to decide between: those of the first population that knows any."""
+    """The possible decisions: the classes of the first population that has any."""
     known = [_known(population) for population in populations.values()]
     first_known = next((classes for classes in known if classes is not None), TWO)
     for name, classes in zip(populations, known, strict=True):
         several = (
             max(len(first_known), len(classes or ())) > 2
-        )  # two may be called yes and no by any name
+        )  # any two labels may stand for no and yes
         strange = [each for each in classes or () if several and each not in first_known]
         if strange:
             raise ValueError(
                 f"population {first if name == FIRST else name!r} has the label {strange[0]!r}, which "
-                f"is not among the classes {some(list(first_known))}: give the classes of all by "
+                f"is not among the classes {some(list(first_known))}: give the classes of all with "
                 "rb.Population(..., classes=[...])"
             )
     return first_known
 
 
 def _known(population: Population) -> Classes | None:
-    """The classes of a population, where each process knows those of its own rows."""
+    """The classes of a population, from what each process knows about its own rows."""
     every = list(dict.fromkeys(filter(None, of_all(population, population.classes))))
     if len(every) <= 1:
         return every[0] if every else None
-    # Two classes differ if a process has rows of one of them only, and does not know the other's name.
+    # Two classes may seem to differ: a process with rows of only one does not know the other's name.
     y = population.y
     own = set() if y is None else {(population.classes or ())[int(place)] for place in np.unique(y)}
     held = sorted(set().union(*of_all(population, own)), key=in_order)

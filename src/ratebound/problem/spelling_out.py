@@ -1,8 +1,8 @@
-"""What a problem says once there are rows: groups for every value of a column, and out of how many rows.
+"""A problem once there are rows: a group for every value of a column, and counts out of known rows.
 
 A goal on the values of columns becomes the constraints that it stands for. "At most 1,800 yeses" means
-one thing of 6,000 rows and another of the 600 of them that were held out, so every count says out of how
-many, `predicted_positives(per=6000)`; counted on any other number of rows it is scaled to those.
+one thing for 6,000 rows and another for the 600 of them that were held out. So every count says out of
+how many, `predicted_positives(per=6000)`; on any other number of rows it is scaled.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from ratebound.rates.grouping import Goal, Promise, group_of, of_every_class, ra
 from ratebound.rates.kinds import TWO, Classes, counted, counted_over, is_count, is_top_count
 from ratebound.rates.subsets import Name, Value, column_text, in_order, plain_value
 
-MOST_GROUPS = 100  # groups that the values of a column, or of several, may be without being listed
-GROUPS_NAMED = 10  # groups that an error or a notice names
-Counts = dict[tuple[Value | None, ...], Array]  # for each combination, how many rows each rate counts
+MOST_GROUPS = 100  # the most groups that columns may define without being listed
+GROUPS_NAMED = 10  # how many groups an error or a notice names
+Counts = dict[tuple[Value | None, ...], Array]  # by combination: how many rows each rate counts
 
 
 def spelled_out(
@@ -43,8 +43,8 @@ def spelled_out(
 ) -> Problem:
     """`problem` with its goals as constraints, a group for each value in the goal's population.
 
-    Errors call the population that others are told from `first`. With `countable` a group without any
-    row to count on is an error, which names all of them; without, its promises are there all the same.
+    Errors call the first population `first`. With `countable`, a group without rows to count on is an
+    error, which names all such groups. Without it, such a group's promises are included.
 
     >>> problem = Problem("error_rate()", ["equal_opportunity(sex, ratio=0.95)"])
     >>> people = Population(None, [1, 0, 1], columns={"sex": ["Male", "Female", None]})
@@ -92,7 +92,7 @@ def spelled_out(
 def _audited_alone(
     values: Mapping[tuple[Name, ...], list[tuple[Value | None, ...]]], problem: Problem
 ) -> dict[tuple[Name, ...], list[tuple[Value | None, ...]]]:
-    """The groups without those of rows that were not audited, which are no group."""
+    """The groups, without the rows that were not audited, which are not a group."""
     audited = {each.column for each in problem.guessed if each.level == "audited"}
     return {
         names: [
@@ -115,13 +115,13 @@ class _Combinations:
     """The combinations of some columns' values that occur, in order."""
 
     names: tuple[Name, ...]
-    of_each: list[list[Value | None]]  # the values of each column, None for a missing one
+    of_each: list[list[Value | None]]  # the values of each column, None for missing
     values: list[tuple[Value | None, ...]]
-    sizes: Array  # how many rows a goal's rates are counted among in each; the fewest of any rate
+    sizes: Array  # how many rows each is counted on, the fewest of any rate
 
     @property
     def possible(self) -> int:
-        """How many combinations there could be."""
+        """The number of possible combinations."""
         return math.prod(map(len, self.of_each))
 
     def words(self, chosen: Sequence[int] | Array) -> str:
@@ -139,9 +139,9 @@ class _Combinations:
 def _values(
     goal: Goal, population: Population, countable: bool
 ) -> tuple[dict[tuple[Name, ...], list[tuple[Value | None, ...]]], list[tuple[str, int]], list[str]]:
-    """The values that are groups, for each set of columns the goal crosses.
+    """The values that are groups, for each set of columns that the goal crosses.
 
-    Then the groups that are too small, with their rows; and what is left out, in sentences.
+    Then the groups that are too small, with their rows, and sentences about what is left out.
     """
     values, too_small, notices = {}, list[tuple[str, int]](), []
     for names in goal.crossed:
@@ -150,7 +150,7 @@ def _values(
         kept = np.flatnonzero(sizes >= (goal.min_rows or 0))
         if not len(kept):
             raise ValueError(
-                f"no group has {goal.min_rows:,} rows to count on: ask for fewer by min_rows="
+                f"no group has {goal.min_rows:,} rows to count on: choose a smaller min_rows="
             )
         if len(kept) > MOST_GROUPS:
             raise ValueError(_too_many(names, len(kept)))
@@ -176,13 +176,13 @@ def _too_many(names: tuple[Name, ...], count: int) -> str:
     if len(names) > 1:
         return (
             f"columns {', '.join(map(repr, names))} have {count:,} combinations, too many to be a group "
-            f"each ({MOST_GROUPS} at most): leave out small ones by min_rows=, or put bands into "
-            "columns of their own"
+            f"each ({MOST_GROUPS} at most): leave out small ones with min_rows=, or group values "
+            "into bands in new columns"
         )
     return (
         f"column {names[0]!r} holds {count:,} different values, too many to be a group each "
-        f"({MOST_GROUPS} at most): list those that matter, as in {column_text(names[0])} in (...), "
-        "leave out small ones by min_rows=, or put bands of it into a column of their own"
+        f"({MOST_GROUPS} at most): list the important ones, as in {column_text(names[0])} in (...), "
+        "leave out small ones with min_rows=, or group values into bands in a new column"
     )
 
 
@@ -197,7 +197,7 @@ def _combinations(goal: Goal, population: Population, names: tuple[Name, ...]) -
 
 
 def _asked(goal: Goal, names: tuple[Name, ...]) -> list[Name]:
-    """The columns that tell combinations, and which rows rates count."""
+    """The columns that determine the combinations, and the rows that rates count."""
     of_rates = (name for rate in _rates(goal) for name in (*spoken_of(rate.subset), rate.versus))
     return [*names, *(name for name in of_rates if name is not None)]
 
@@ -212,7 +212,7 @@ def _added(parts: Sequence[Counts]) -> Counts:
 
 
 def _counts(goal: Goal, rows: Population, names: tuple[Name, ...], whole: bool) -> Counts:
-    """For each combination in these rows, how many of them each of the goal's rates is counted among.
+    """For each combination in these rows, how many rows each of the goal's rates is counted among.
 
     Values that a rate names may be absent from them, unless they are the `whole`.
     """
@@ -231,7 +231,7 @@ def _counts(goal: Goal, rows: Population, names: tuple[Name, ...], whole: bool) 
 
 
 def _held(read: ReadColumn) -> tuple[list[Value | None], Array]:
-    """The distinct values of a column, a missing one last as None; and each row's place."""
+    """The distinct values of a column, with None last for missing; and the index of each row's value."""
     missing = read.missing
     if read.codes is None:
         held, codes = np.unique(read.values, return_inverse=True)
@@ -240,16 +240,16 @@ def _held(read: ReadColumn) -> tuple[list[Value | None], Array]:
         listed, codes = read.values.tolist(), read.codes
     values: list[Any] = [plain_value(value) for value in listed]
     if missing.any() and all(isinstance(value, float) and value.is_integer() for value in values):
-        values = list(map(int, values))  # tables make fractions of whole numbers with gaps
+        values = list(map(int, values))  # tables store whole numbers with gaps as floats
     gap: list[Any] = [None] if missing.any() else []
     return [*values, *gap], np.where(codes < 0, len(values), codes)
 
 
 def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
-    """`problem` with every count out of this many `rows` of its population, unless it says otherwise.
+    """`problem` with every count out of this many `rows` of its population, unless it has its own.
 
-    Counts of a population that is not in `rows` stay as they are, and so do those of a ratio in which
-    the number of rows cancels.
+    Counts of a population that is not in `rows` do not change. Neither do counts in a ratio in which the
+    number of rows cancels.
 
     >>> problem = Problem("error_rate()", ["predicted_positives() <= 1800"])
     >>> print(counting(problem, {"train": 6000}))
@@ -289,7 +289,7 @@ def counting(problem: Problem, rows: Mapping[str, float]) -> Problem:
 
 
 def rows_counted(problem: Problem) -> dict[str, float]:
-    """Out of how many rows of each population the counts of `problem` are, where they agree."""
+    """The number of rows that the counts of each population are out of, if they agree."""
     stated: dict[str, set[float]] = {}
     for rate in _counts_of(problem):
         if rate.per is not None:
@@ -298,7 +298,7 @@ def rows_counted(problem: Problem) -> dict[str, float]:
 
 
 def _counts_of(problem: Problem) -> Iterator[Rate]:
-    """Every count that the problem speaks of."""
+    """Every count in the problem."""
     for demand in problem.demands:
         if not demand.per_row:
             yield from filter(is_count, demand.expression.rates)

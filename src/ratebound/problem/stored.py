@@ -1,7 +1,7 @@
-"""Rows on disk as models meet them: numbers that are read when they are asked for.
+"""Rows on disk as models see them: numbers that are read on demand.
 
-A pass over all rows comes in pieces, in the order of the rows. The rows of a batch are found by their
-numbers; which of them are in memory is for whoever reads them to know.
+A pass over all rows comes in pieces, in the order of the rows. A batch takes rows by their numbers; the
+reader keeps track of which rows are in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from ratebound.base.ahead import ahead
 from ratebound.base.types import Array
 
-SAMPLE_ROWS, SAMPLE_PLACES = 10_000, 8  # rows that stand for all, from so many places
+SAMPLE_ROWS, SAMPLE_PLACES = 10_000, 8  # a sample of this many rows, from this many places
 HELD = 3  # windows at a time: the present one, the one before it, and the one that is being read
 
 
@@ -26,7 +26,7 @@ class StoredRows(ABC):
     shape: tuple[int, ...]
     dtype: Any
     ndim: int = 2
-    names: list[str] | None = None  # of the columns that features are, where they are such
+    names: list[str] | None = None  # the names of the features, if they are columns of a table
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -39,18 +39,18 @@ class StoredRows(ABC):
     @property
     @abstractmethod
     def runs(self) -> list[range]:
-        """The numbers of the rows that are read at a time, in order."""
+        """The row numbers of each unit of reading, in order."""
 
     @abstractmethod
     def pieces(self) -> Iterator[Array]:
         """All rows, some (b, d) at a time, in order."""
 
     def everything(self) -> Array:
-        """All rows at once, for batches that are as large."""
+        """All rows at once, for batches of that size."""
         return np.concatenate(list(self.pieces()))
 
     def some(self) -> Array:
-        """A few thousand of the rows, or all of them, from all over."""
+        """A few thousand of the rows, or all of them, spread over the whole."""
         if len(self) <= 2 * SAMPLE_ROWS:
             return self.everything()
         places = np.linspace(0, len(self) - SAMPLE_ROWS // SAMPLE_PLACES, SAMPLE_PLACES).astype(int)
@@ -58,7 +58,7 @@ class StoredRows(ABC):
 
     @abstractmethod
     def take(self, rows: Array) -> Array:
-        """These rows (b, d), by their numbers; those of the latest windows need no reading."""
+        """These rows (b, d), by number; rows in the latest windows are already in memory."""
 
 
 class Stacked(StoredRows):
@@ -76,11 +76,11 @@ class Stacked(StoredRows):
 
     @property
     def runs(self) -> list[range]:
-        found = []
+        runs = []
         for part, start in zip(self.parts, self.starts.tolist(), strict=False):
             own = part.runs if isinstance(part, StoredRows) else [range(part.shape[0])]
-            found += [range(start + run.start, start + run.stop) for run in own]
-        return found
+            runs += [range(start + run.start, start + run.stop) for run in own]
+        return runs
 
     def pieces(self) -> Iterator[Array]:
         for part in self.parts:
@@ -104,12 +104,12 @@ class Window:
     """Some runs of rows that are in memory."""
 
     starts: Array  # (runs,) the number of the first row of each, in order
-    places: Array  # (runs,) where it is in the window
+    places: Array  # (runs,) its index in the window
     sizes: Array  # (runs,)
     rows: Array  # (w, d)
 
     def find(self, numbers: Array) -> Array:
-        """Where rows are in the window, -1 for those that are not."""
+        """The index of each row in the window, -1 for rows that are not in it."""
         if len(self.starts) == 1 and self.starts[0] == 0 and numbers.max(initial=0) < self.sizes[0]:
             return numbers
         run = np.searchsorted(self.starts, numbers, side="right") - 1
@@ -148,7 +148,7 @@ class WindowedRows(StoredRows):
     def everything(self) -> Array:
         if not self.fits:
             return super().everything()
-        if not self._all_in_memory:  # then they are read once
+        if not self._all_in_memory:  # they are read only once
             self.latest = [self._window(range(len(self.sizes)))]
         return self.latest[0].rows
 
@@ -163,9 +163,9 @@ class WindowedRows(StoredRows):
         return bool(self.latest) and len(self.latest[0].rows) == len(self)
 
     def windows(self, random: np.random.Generator | None) -> Iterator[Array]:
-        """The numbers of all rows once, those of one window at a time, which is then in memory.
+        """The numbers of all rows, one window at a time, which is then in memory.
 
-        They are in an order drawn by `random`; None leaves them in theirs.
+        They are in an order drawn by `random`; None keeps the original order.
         """
         if self.fits:
             self.everything()
@@ -179,7 +179,7 @@ class WindowedRows(StoredRows):
             yield numbers if random is None else random.permutation(numbers)
 
     def _parted(self, units: Sequence[int]) -> Iterator[list[int]]:
-        """Units in order, as many at a time as a window holds."""
+        """Units in order, as many at a time as fit in a window."""
         held: list[int] = []
         for unit in units:
             if held and int(self.sizes[[*held, unit]].sum()) > self.most:

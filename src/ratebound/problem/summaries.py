@@ -1,7 +1,7 @@
-"""What is kept of rows in place of them: a digest, and how large their features usually are.
+"""Summaries kept instead of rows: a digest, and the usual size of each feature.
 
-By the digest a file says which rows a model was trained on. By the scale of the features they are
-rounded alike, whatever their units.
+With the digest, a file identifies the rows that a model was trained on. With the scales of the features,
+values are rounded alike, whatever their units.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, as_csr, frame_columns, is_missing, is_sparse
 
-ROWS_AT_ONCE = 2**14  # rows copied at a time, where they have to be
-ENOUGH_ROWS = 10_000  # rows, or a few more, that say how large a feature usually is
+ROWS_AT_ONCE = 2**14  # rows copied at a time, if a copy is needed
+ENOUGH_ROWS = 10_000  # about this many rows are enough to measure a feature's usual size
 
 
 def digest_of(parts: Iterable[Any]) -> str:
-    """A digest of arrays and tables, the same for the same values in the same order; None is skipped.
+    """A digest of arrays and tables, equal for the same values in the same order; skips None.
 
     >>> digest_of([np.arange(3), None]) == digest_of([np.arange(3)])
     True
@@ -41,7 +41,7 @@ def digest_of(parts: Iterable[Any]) -> str:
 
 
 def _arrays(part: Any) -> list[Array]:
-    """What a table, a sparse matrix or an array consists of."""
+    """The arrays that a table, a sparse matrix or an array consists of."""
     if is_sparse(part):
         matrix = as_csr(part)
         return [np.array(matrix.shape), matrix.data, matrix.indices, matrix.indptr]
@@ -56,7 +56,7 @@ def _bytes(rows: Array) -> Any:
 
 @dataclass(frozen=True)
 class FeatureScale:
-    """The middle of every feature, and how far from it values usually are."""
+    """The median of every feature, and the usual distance of values from it."""
 
     center: tuple[float, ...]  # (d,)
     scale: tuple[float, ...]  # (d,) > 0
@@ -79,7 +79,7 @@ def feature_scale_of(features: Any) -> FeatureScale:
 
 
 def columns_of(features: Any) -> list[Array]:
-    """The columns of a table, or of an array whose rows are laid flat."""
+    """The columns of a table, or of an array whose rows are flattened."""
     if names := frame_columns(features):
         return [as_array(features[name]) for name in names]
     array = np.asarray(features)
@@ -87,7 +87,7 @@ def columns_of(features: Any) -> list[Array]:
 
 
 def numbers_of(column: Array) -> Array:
-    """A column as numbers: times in microseconds, NaN for text and whatever else is not a number."""
+    """A column as numbers: times in microseconds, NaN for text and other types."""
     if column.dtype.kind in "mM":
         gone = np.isnat(column)
         counted = column.astype(f"{column.dtype.kind}8[us]").astype(np.int64)
@@ -102,7 +102,7 @@ def numbers_of(column: Array) -> Array:
 
 
 def _scale_of_matrix(matrix: Any) -> FeatureScale:
-    """The same of a matrix by columns. One that is mostly zeros has its median there."""
+    """The same for a matrix in column format. A column of mostly zeros has median 0."""
     count, width = matrix.shape
     filled, values = np.diff(matrix.indptr), matrix.data.astype(float)
     center, scale = np.zeros(width), np.ones(width)
@@ -120,7 +120,7 @@ def _scale_of_matrix(matrix: Any) -> FeatureScale:
 def _usual(values: Array) -> tuple[float, float]:
     """The median, and the median distance from it among the values that differ from it.
 
-    Neither is moved by a few extreme values, or by a column being mostly zeros.
+    Neither is affected by a few extreme values, or by a column that is mostly zeros.
     """
     values = values[np.isfinite(values)]
     if not len(values):

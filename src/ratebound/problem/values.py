@@ -1,8 +1,8 @@
-"""A column's values as conditions compare them: texts, numbers and dates each with their own kind.
+"""A column's values as conditions compare them: texts, numbers and dates, each with its own kind.
 
-Blanks around a text do not count, and one of nothing but blanks is missing, as in a file of text. People
-write dates as texts, so a text beside a column of dates is one. The order of texts is that of
-their letters, which is refused where they look like numbers that it would put in a wrong order.
+Blanks around a text do not count, and a text of only blanks is missing, as in a text file. People write
+dates as text, so a text compared with a column of dates is a date. Texts are ordered alphabetically,
+which is refused if they look like numbers, whose order would then be wrong.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Comparable = Value | Any  # or a date
 
 @dataclass(frozen=True, eq=False)
 class ReadColumn:
-    """A column's values; texts and objects by their distinct ones, so that each is looked at once.
+    """A column's values; texts and objects by distinct value, so that each is examined once.
 
-    A row without a value compares with nothing: it is not equal, not below and not above.
+    A row without a value satisfies no comparison: it is not equal, not below and not above.
     """
 
     values: Array  # (n,), or with codes (d,) distinct
-    codes: Array | None  # (n,) which distinct value each row holds, -1 for none
+    codes: Array | None  # (n,) the distinct value of each row, -1 for missing
     place: dict[Value, int]  # of each distinct value
     kinds: frozenset[str]  # what the values are
 
@@ -55,26 +55,26 @@ class ReadColumn:
 
 
 def read_values(values: Array) -> ReadColumn:
-    """A column's values, looked at once.
+    """A column's values, examined once.
 
     >>> read_values(np.array(["b", None, "a", "b"], dtype=object)).codes
     array([ 0, -1,  1,  0], dtype=int32)
     """
     if values.dtype.kind not in "OU":
-        if is_missing(values).all():  # numbers only by the type that a table gives to no values
+        if is_missing(values).all():  # numbers only because a table gives an empty column that type
             return ReadColumn(np.empty(0, object), np.full(len(values), -1), {}, frozenset())
         return ReadColumn(values, None, {}, frozenset([KINDS[values.dtype.kind]]))
     listed = values.tolist()
     place: dict[Value, int] = {}
     try:
         codes = np.fromiter((place.setdefault(v, len(place)) for v in listed), np.int32, len(listed))
-    except TypeError:  # lists, say, which compare with nothing that can be said
+    except TypeError:  # such as lists, which no condition can compare
         return ReadColumn(values, None, {}, frozenset(map(_kind, {type(value) for value in listed})))
     return _coded(codes, list(place))
 
 
 def _coded(codes: Array, given: list[Any]) -> ReadColumn:
-    """Values by their distinct ones, of which some are the same but for blanks, or are missing."""
+    """Values by distinct value, after merging values that differ only by blanks or are missing."""
     lacking = is_missing(np.fromiter(given, dtype=object, count=len(given)))
     values = [None if gone else bare(value) for value, gone in zip(given, lacking, strict=True)]
     place: dict[Value, int] = {}
@@ -85,7 +85,7 @@ def _coded(codes: Array, given: list[Any]) -> ReadColumn:
 
 
 def bare(value: Any) -> Any:
-    """A text without the blanks around it, None where nothing is left; anything else as it is.
+    """A text without surrounding blanks, None if nothing is left; anything else unchanged.
 
     >>> bare(" Female"), bare("  "), bare(3)
     ('Female', None, 3)
@@ -94,16 +94,16 @@ def bare(value: Any) -> Any:
 
 
 def is_coded(column: Any) -> bool:
-    """Whether a column is one of PyArrow that holds its distinct values by numbers already."""
+    """Whether it is a PyArrow column that already stores its distinct values by number."""
     return hasattr(column, "to_pylist") and hasattr(column.type, "index_type")
 
 
 def read_coded(column: Any) -> ReadColumn:
-    """The same as `read_values`, of a column whose distinct values are known."""
+    """The same as `read_values`, for a column whose distinct values are known."""
     whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     codes = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     held = whole.dictionary.to_pylist()
-    if len(set(held)) < len(held) or None in held:  # numbered by someone else, and not once each
+    if len(set(held)) < len(held) or None in held:  # numbered elsewhere, with duplicates
         return read_values(np.array(whole.to_pylist(), dtype=object))
     used = np.bincount(codes[codes >= 0], minlength=len(held)) > 0
     codes = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)[codes]
@@ -121,9 +121,9 @@ def _kind(kind: type) -> str:
 def dated(
     name: Name, column: ReadColumn, value: Value, *, in_order: bool = False
 ) -> tuple[ReadColumn, Comparable]:
-    """Column and value as dates, where the column holds such and the value is a text; else as they are.
+    """Column and value as dates, if the column holds dates and the value is a text; else unchanged.
 
-    Where they are to be `in_order`, texts that are all dates are compared as such.
+    If they are compared `in_order`, texts that are all dates are compared as dates.
 
     >>> days = read_values(np.array(["31.12.2023", "1.2.2024"], dtype=object))
     >>> column, value = dated("day", days, "2024-01-01", in_order=True)
@@ -136,7 +136,7 @@ def dated(
         moment = read_dates([value], "ymd")[0]
         if np.isnat(moment):
             raise ValueError(
-                f"column {name!r} holds dates and is compared with {value!r}: write a date as in "
+                f"column {name!r} holds dates but is compared with {value!r}: write a date as in "
                 '"2024-01-31", or "2024-01-31 08:30"'
             )
         moments = column.values if column.codes is None else _moments(column.values)
@@ -151,21 +151,21 @@ def dated(
     moment = read_dates([value], orders[0])[0] if len(orders) == 1 else np.datetime64("NaT", "us")
     if np.isnat(moment):
         raise ValueError(
-            f"column {name!r} holds texts, whose order is that of their letters, and {odd!r} looks like "
+            f"column {name!r} holds texts, which are ordered alphabetically, but {odd!r} looks like "
             "a number or a date: make it a column of numbers, or write dates as in 2024-01-31"
         )
     return _by_row(read_dates(texts, orders[0]), column), moment
 
 
 def _by_row(moments: Array, column: ReadColumn) -> ReadColumn:
-    """A column of dates; `moments` are of its distinct values where it has codes."""
+    """A column of dates; `moments` belong to its distinct values if it has codes."""
     gap = np.array(["NaT"], dtype="M8[us]")
     rows = moments if column.codes is None else np.concatenate([moments, gap])[column.codes]
     return ReadColumn(rows, None, {}, frozenset(["dates"]))
 
 
 def _moments(dates: Array) -> Array:
-    """Dates of any type, in UTC where they have a zone."""
+    """Dates of any type, in UTC if they have a time zone."""
     moments = [
         each.astimezone(datetime.UTC).replace(tzinfo=None)
         if isinstance(each, datetime.datetime) and each.tzinfo

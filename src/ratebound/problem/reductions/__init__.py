@@ -1,1 +1,1 @@
-"""Goals that are no sums of rates, as sequences of linear problems, a module for each way to do it."""
+"""Goals that are not sums of rates, as sequences of linear problems; one module per method."""

@@ -1,17 +1,18 @@
 """A convex function of a few rates as a goal: Kelley's cutting planes.
 
-To be minimised is a convex f(x) of the pieces x: minus a geometric or harmonic mean of recalls, or the
-divergence of shares from those aimed at. A tangent of f lies below f everywhere, so for any points x_k
+A convex function f(x) of the pieces x is minimised: minus a geometric or harmonic mean of recalls, or
+the divergence of shares from their targets. A tangent of f is below f everywhere, so for any points x_k
 
     min_x f(x)  >=  min_x max_k  f(x_k) + f'(x_k) · (x - x_k),
 
-a linear program with one more variable, the height of the highest tangent. Its x is the next point, and
-its tangent is one more; the value of the program bounds f from below, and the best x so far from above,
-and the two meet (Kelley, 1960). The prices of the tangents sum to 1: the mean of their slopes, so
-weighted, is the slope of f at the best mixture, and with it the linear problem whose solution that is.
+This is a linear program with one more variable, the height of the highest tangent. Its x is the next
+point, whose tangent is added. The value of the program bounds f from below, the best x so far bounds it
+from above, and the two meet (Kelley, 1960). The prices of the tangents sum to 1. The mean of their
+slopes, weighted by these prices, is the slope of f at the best mixture. It gives the linear problem that
+the best mixture solves.
 
-At the edge of what rates can be, tangents may be vertical. So those of points near the edge are taken a
-little inside: they are tangents all the same, and bound f from below all the same.
+At the edge of the possible rates, tangents may be vertical. So for points near the edge, the tangent is
+taken a little inside: it is still a tangent, and still bounds f from below.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from ratebound.rates.beyond_sums import Curve
 from ratebound.rates.expressions import Expression
 from ratebound.rates.subsets import Value, value_text
 
-EDGE = 1e-4  # rates closer to 0 have the tangent of this
+EDGE = 1e-4  # rates closer to 0 get the tangent at this rate
 
 
 def accepts(problem: Problem) -> bool:
@@ -37,7 +38,7 @@ def accepts(problem: Problem) -> bool:
 
 
 def apply(problem: Problem, classes: tuple[Value, ...]) -> Convex:
-    """The objective of a problem as a convex function of rates, to be minimised."""
+    """The objective of a problem as a convex function of rates, which is minimised."""
     curve = problem.objective
     assert isinstance(curve, Curve)
     pieces = curve.parts(classes)
@@ -47,7 +48,7 @@ def apply(problem: Problem, classes: tuple[Value, ...]) -> Convex:
         if len(classes) > 2 and curve.rate.of is None:
             said = f"of={value_text(classes[-1])}, target={curve.target!r}"
             raise ValueError(
-                f"{curve}: there are {len(classes)} classes, so say of which one the share is aimed at, "
+                f"{curve}: there are {len(classes)} classes, so name the class of the target share, "
                 f"as in kl_divergence({said})"
             )
         return Divergence(pieces, len(pieces), np.array([curve.target, 1 - curve.target]))
@@ -109,7 +110,7 @@ class GeometricMean(Convex):
 
 
 class HarmonicMean(Convex):
-    """Minus the harmonic mean, which is 0 where one rate is."""
+    """Minus the harmonic mean, which is 0 if one rate is 0."""
 
     def value(self, pieces: Array) -> Array:
         rates = np.maximum(pieces, 0.0)
@@ -127,10 +128,10 @@ _MEANS = {"g_mean": GeometricMean, "h_mean": HarmonicMean}
 
 @dataclass(frozen=True, eq=False)
 class Divergence(Convex):
-    """Σ t log(t / x) of shares x that are decided from shares t that are aimed at.
+    """Σ t log(t / x) for decided shares x and target shares t.
 
-    It is convex in both together. The shares aimed at are given, or pieces after those decided: one for
-    each class, of two classes that of yes.
+    It is convex in both together. The targets are given, or they are pieces after the decided shares:
+    one for each class; with two classes, only for yes.
     """
 
     decided: int  # how many pieces are shares decided
@@ -154,7 +155,7 @@ class Divergence(Convex):
     def slope(self, pieces: Array) -> Array:
         decided, aimed = self._both(pieces)
         of_decided = -aimed / decided
-        # What is aimed at is the same for every model, so its own slope makes no difference.
+        # The target is the same for every model, so its slope makes no difference.
         return np.concatenate([of_decided, np.zeros(len(pieces) - self.decided)])
 
     def inside(self, pieces: Array) -> Array:

@@ -1,10 +1,10 @@
-"""What every reduction has: pieces, how they make the objective, and how linear programs make it best.
+"""What every reduction has: pieces, the objective as a function of them, and its linear programs.
 
-A goal is a function of a few *pieces*, which are sums of rates; so a mixture's pieces are the mean of
-its members', though its goal is not the mean of theirs. At any point the goal is minimised like a
-weighted sum of its pieces, which is a linear problem: that is what models are trained on. Among given
-candidates the best mixture is found exactly, by programs that minimise the largest of several affine
-functions. What any decisions at all could make of the pieces says where training starts.
+A goal is a function of a few *pieces*, which are sums of rates. So a mixture's pieces are the mean of
+its members' pieces, though its goal is not the mean of their goals. At any point the goal is minimised
+like a weighted sum of its pieces, which is a linear problem: models are trained on that. Among given
+candidates the best mixture is computed exactly, by programs that minimise the largest of several affine
+functions. Training starts from the pieces that any decisions at all could reach.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from ratebound.problem.compiled import Compiled
 
 
-STEPS = 200  # linear programs, far more than were ever needed
-EXACT = 1e-9  # how near the best counts as the best
-MOST_CELLS = 20_000  # cells of which a program is solved
+STEPS = 200  # linear programs at most, far more than were ever needed
+EXACT = 1e-9  # the distance from the best that counts as the best
+MOST_CELLS = 20_000  # up to this many cells, a program is solved
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What minimises the largest of some affine functions of the pieces, among all that there is."""
+    """The candidate that minimises the largest of some affine functions of the pieces."""
 
-    pieces: Array  # (q,) of it
-    least: float  # the largest of the functions there: none goes below
-    shares: Array  # (J,) the functions' prices, summing to 1: at the minimum it is their mean
+    pieces: Array  # (q,) at the minimum
+    least: float  # the largest of the functions there, which no candidate is below
+    shares: Array  # (J,) the functions' prices, summing to 1: the weights of their mean at the minimum
     prices: Array  # (m,) of the promises, in units of the functions
-    mixture: Any  # as whoever solves the programs has it
+    mixture: Any  # in the form that the solver uses
 
 
 # Minimises the largest of J functions, slopes (J, q) @ pieces + constants (J,), under the promises.
@@ -48,23 +48,23 @@ Program = Callable[[Array, Array], Answer]
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """The best mixture by a goal, among all that the programs were about."""
+    """The best mixture for a goal, among the candidates of the programs."""
 
     pieces: Array  # (q,)
     value: float  # of the objective, which is minimised
-    bound: float  # that no mixture of these goes below
+    bound: float  # a lower bound for every mixture of these candidates
     weights: Array  # (q,) of the pieces in the linear problem there
-    prices: Array  # (m,) what the objective would fall by, per unit each promise is relaxed
+    prices: Array  # (m,) how much the objective would fall per unit by which each promise is relaxed
     mixture: Any
 
     @property
     def gap(self) -> float:
-        """How much better any other mixture of these could be, at most."""
+        """At most how much better any other mixture of these candidates could be."""
         return max(self.value - self.bound, 0.0)
 
 
 class NonlinearObjective(ABC):
-    """An objective as a function of its pieces, to be minimised."""
+    """An objective as a function of its pieces, which is minimised."""
 
     pieces: tuple[Expression, ...]  # (q,) without constants
 
@@ -77,41 +77,41 @@ class NonlinearObjective(ABC):
         """The weights (q,) of the pieces in the linear problem at a point (q,), to start from."""
 
     def levels(self, pieces: Array) -> tuple[Array, Array]:
-        """Promises to train for besides, where the best so far has these pieces (q,).
+        """Additional promises to train for, given the pieces (q,) of the best so far.
 
-        Slopes (J, q) and constants (J,) of what should be at most 0 in a better mixture. None here.
+        Slopes (J, q) and constants (J,) of functions that should be <= 0 in a better mixture; here none.
         """
         return np.empty((0, len(pieces))), np.empty(0)
 
     @abstractmethod
     def solved(self, program: Program, start: Array) -> Solved:
-        """The best there is by a sequence of linear programs, from weights (q,) of the pieces on."""
+        """The best mixture by a sequence of linear programs, starting at weights (q,) of the pieces."""
 
     def checked(self, least: Callable[[Array, float], float]) -> NonlinearObjective:
-        """Itself, once it is known to have a value; `least` is how low an affine function can be."""
+        """Itself, once it surely has a value; `least` gives the minimum of an affine function."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
-    """Where a goal is to be trained for: what stands for it there."""
+    """The linear problem that replaces a goal in training, at one point."""
 
     weights: Array  # (q,) of the pieces in the objective
-    prices: Array  # (m,) of the promises in the objective, beside the promises themselves
-    levels: tuple[Array, Array]  # promises to train for besides, as `NonlinearObjective.levels` has them
+    prices: Array  # (m,) of the promises in the objective, in addition to the promises themselves
+    levels: tuple[Array, Array]  # additional promises to train for, as in `NonlinearObjective.levels`
 
 
 def linear_at(problem: Problem, goal: NonlinearObjective, point: Linearization) -> Problem:
-    """The linear problem at a point: the same promises, and a sum to be minimised.
+    """The linear problem at a point: the same promises, and a sum to minimise.
 
-    Promises are paid for in the objective at the prices that they have at the best mixture so far. That
-    changes nothing about which model is the best one there, but its multipliers have less far to go.
+    The objective includes the promises at their prices at the best mixture so far. That does not change
+    which model is best there, but the multipliers have less far to go.
     """
     total = _weighted(goal, point.weights)
     for price, demand in zip(point.prices.tolist(), problem.demands, strict=True):
         if price > 0 and not demand.per_row:
             total += price * Expression(demand.expression.terms)
-    if not total.terms:  # nothing to gain at this point, in whichever direction
+    if not total.terms:  # nothing to gain at this point, in any direction
         total = goal.pieces[0] * 1e-9
     pairs = zip(*point.levels, strict=True)
     levels = (_weighted(goal, row) <= -c for row, c in pairs)
@@ -126,13 +126,13 @@ def _weighted(goal: NonlinearObjective, weights: Array) -> Expression:
 
 
 def whole_of(problem: Problem, goal: NonlinearObjective) -> Problem:
-    """A problem that measures all there is: violations are those of the promises, then the pieces."""
+    """A problem that measures everything: its violations are the promises', then the pieces."""
     pieces = (piece <= 0 for piece in goal.pieces)
     return problem.derived(goal.pieces[0], [*problem.subject_to, *pieces], "minimize")
 
 
 def gathered(sums: list[Expression]) -> tuple[tuple[Expression, ...], Array, Array]:
-    """The different sums (q,) without their constants, and each of J as rows (J, q) plus (J,) of them.
+    """The different sums (q,) without constants, and the J sums by coefficients (J, q) and constants.
 
     >>> from ratebound import recall
     >>> gathered([recall() + 1, Expression((), 2.0), 2 * recall()])[1:]
@@ -151,13 +151,13 @@ def gathered(sums: list[Expression]) -> tuple[tuple[Expression, ...], Array, Arr
 
 
 def choices(compiled: Compiled) -> tuple[Array, Array]:
-    """What every decision adds in every cell, (k * D, 1+m), and the cell of each, (k * D,).
+    """The contribution of every decision in every cell, (k * D, 1+m), and its cell, (k * D,).
 
-    The first decisions come first, and those of the first cell hold the problem's constants. Where rates
-    are taken at several thresholds, each has cells of its own.
+    The first decisions come first, and the first cell's hold the problem's constants. If rates are taken
+    at several thresholds, each threshold has its own cells.
     """
     blocks, others = len(compiled.blocks), compiled.decisions - 1
-    added = (compiled.matrix * compiled.column_weight).T  # but for the first, block after block
+    added = (compiled.matrix * compiled.column_weight).T  # all decisions but the first, by block
     cells = np.arange(blocks * compiled.cell_count)
     values = np.concatenate([np.zeros((len(cells), added.shape[1])), added])
     groups = np.append(cells, np.repeat(cells.reshape(blocks, 1, -1), others, axis=1))
@@ -166,7 +166,7 @@ def choices(compiled: Compiled) -> tuple[Array, Array]:
 
 
 def start_of(goal: NonlinearObjective, whole: Compiled) -> Linearization:
-    """Where training begins: at decisions by chance, with promises as dear as the goal."""
+    """The start of training: random decisions, with promises priced like the goal."""
     values, _ = choices(whole)
     promises = len(whole.constraints) - len(goal.pieces)
     pieces = values.sum(axis=0)[1 + promises :] / whole.decisions
@@ -175,9 +175,9 @@ def start_of(goal: NonlinearObjective, whole: Compiled) -> Linearization:
 
 
 def least_sum(whole: Compiled, promises: int, row: Array, constant: float) -> float:
-    """How low an affine function of the pieces, `row` (q,), can be for any classifier at all.
+    """The minimum of an affine function of the pieces, `row` (q,), over all classifiers.
 
-    Only for those that keep the promises, the first constraints of `whole`, if that makes a difference.
+    If it matters, only classifiers that keep the promises, the first constraints of `whole`, count.
     """
     values, groups = choices(whole)
     costs = values[:, 1 + promises :] @ row
@@ -194,6 +194,6 @@ def least_sum(whole: Compiled, promises: int, row: Array, constant: float) -> fl
             least_program(H, none, every, most, groups), H, none, every, groups
         )
         lowest_kept = weights_of(best_program(costs, H, least, groups), groups) @ costs
-    except Unsolved:  # then nothing is known but that
+    except Unsolved:  # then this is all that is known
         return free
     return float(lowest_kept + constant)

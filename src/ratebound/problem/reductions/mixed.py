@@ -1,14 +1,14 @@
 """A ratio plus a sum of rates, as in ``error_rate(decided) + 0.2 * referred()``.
 
-N/D + L is not linear, and where several mixtures are locally the best, steps along its slope may end in
-the wrong one. But at a fixed D = d it is N/d + L, which is linear. So d alone is searched for, with a
-linear program for each.
+N/D + L is not linear, and if several mixtures are local optima, steps along its slope may end in the
+wrong one. But at a fixed D = d it is N/d + L, which is linear. So only d is searched for, with a linear
+program for each.
 
-The search is exact. While D lies in an interval [a, b], N/D is at least the smaller of N/a and N/b (N/b
-where N is never below 0). So a program for either, with D kept inside, bounds what any mixture reaches
-there from below. Intervals whose bound is no better than what is known are dropped, and the others are
-halved. That D lies inside is asked for by a penalty, as the largest of three affine functions; if the
-penalty is too small the bound is lower than it need be, and still a bound.
+The search is exact. While D is in an interval [a, b], N/D is at least the smaller of N/a and N/b (N/b if
+N is never negative). So a program for either, with D kept inside, gives a lower bound for every mixture
+there. Intervals whose bound is not better than the best known value are dropped, and the others are
+halved. A penalty keeps D inside, as the largest of three affine functions. If the penalty is too small,
+the bound is lower than necessary but still valid.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ratebound.problem.reductions.ratios import (
 from ratebound.rates.demands import form_of, unscaled
 from ratebound.rates.expressions import Expression, MixedSum, Ratio
 
-NEAR = 1e-5  # how near the best counts as the best
+NEAR = 1e-5  # the distance from the best that counts as the best
 PROGRAMS = 80  # linear programs at most
 PENALTY = 50.0  # for each unit that D is outside
 STEPS = 20  # along the slope, at first
@@ -42,7 +42,7 @@ def accepts(problem: Problem) -> bool:
 
 
 def apply(problem: Problem) -> RatioAndSum:
-    """The objective of a problem as a function of three sums, to be minimised."""
+    """The objective of a problem as a function of three sums, which is minimised."""
     metric = problem.objective
     assert isinstance(metric, MixedSum)
     sign = 1.0 if problem.sense == "minimize" else -1.0
@@ -50,7 +50,7 @@ def apply(problem: Problem) -> RatioAndSum:
     above, added = sign * ratio.numerator, 0.0
     times, alone = unscaled(metric.ratio)
     if sign < 0 and form_of(alone) in ("proportion", "share"):
-        above, added = above + times * ratio.denominator, times  # which is never below 0
+        above, added = above + times * ratio.denominator, times  # which is never negative
     pieces, rows, constants = gathered([above, ratio.denominator, sign * metric.rest - added])
     positive = above.constant >= 0 and all(times >= 0 for _, times in above.terms)
     return RatioAndSum(pieces, metric.ratio, rows, constants, positive, added if sign < 0 else 1.0)
@@ -58,14 +58,14 @@ def apply(problem: Problem) -> RatioAndSum:
 
 @dataclass(frozen=True, eq=False)
 class RatioAndSum(NonlinearObjective):
-    """N/D + L, to be minimised."""
+    """N/D + L, which is minimised."""
 
     pieces: tuple[Expression, ...]  # (q,)
     ratio: Ratio  # in the words of the problem
     rows: Array  # (3, q) of N, D and L
     constants: Array  # (3,)
-    positive: bool  # whether N is never below 0
-    worst: float  # what the ratio counts as where D is 0
+    positive: bool  # whether N is never negative
+    worst: float  # the value of the ratio if D is 0
     lowest: float = 0.0  # the least that D can be, if known
 
     def sides(self, pieces: Array) -> Array:
@@ -88,7 +88,7 @@ class RatioAndSum(NonlinearObjective):
     def solved(self, program: Program, start: Array) -> Solved:
         answer = program(start[None], np.zeros(1))
         best = self._better(None, answer)
-        for _ in range(STEPS):  # the slope ends in a good mixture, if not always in the best
+        for _ in range(STEPS):  # the slope leads to a good mixture, though not always the best
             answer = program(self.weights(best.pieces)[None], np.zeros(1))
             better = self._better(best, answer)
             if better.value >= best.value - NEAR:
@@ -115,7 +115,7 @@ class RatioAndSum(NonlinearObjective):
     def _bounded(
         self, program: Program, ends: tuple[float, float], best: Solved
     ) -> tuple[float, Solved]:
-        """How low the goal can be where D lies between two ends; and the best so far."""
+        """A lower bound for the goal with D between two ends, and the best so far."""
         lowest = np.inf
         for at in ends[1:] if self.positive else ends:
             plain = self.rows[0] / at + self.rows[2], self.constants[0] / at + self.constants[2]
@@ -128,7 +128,7 @@ class RatioAndSum(NonlinearObjective):
         return lowest, best
 
     def _better(self, best: Solved | None, answer: Answer) -> Solved:
-        """What an answer is by the goal, if that is better than the best so far."""
+        """An answer measured by the goal, if it is better than the best so far."""
         pieces = answer.pieces
         value = float(self.value(pieces))
         if best is not None and value >= best.value:

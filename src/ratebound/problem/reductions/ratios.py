@@ -1,18 +1,18 @@
 """The largest of several ratios as a goal: Dinkelbach's sequence of linear problems.
 
-To be minimised is  f(x) = max_i N_i(x) / D_i(x),  with N_i and D_i > 0 affine in the pieces x. One ratio
-is the case of a single i, a sum of rates has D_i = 1, and what is maximised is minimised with -N_i: so
+The function  f(x) = max_i N_i(x) / D_i(x)  is minimised, with N_i and D_i > 0 affine in the pieces x.
+One ratio is the case of a single i, and a sum of rates has D_i = 1. To maximise, -N_i is minimised. So
 precision, an F-score, the worst group's recall and the worst group's precision are all of this form.
 
-For a level v ask how low  F(v) = min_x max_i (N_i(x) - v D_i(x)) / d_i  is, with any scale d_i > 0. That
-is a linear program, and F(v) < 0 exactly where some x has f(x) < v. Let v be the value of the best x so
-far, and d_i its denominators: then F(v) <= 0, and where F(v) = 0 no x is better. Otherwise the program's
-x is better, and v becomes its value. For one ratio this is Newton's method, and Dinkelbach (1967) shows
-that it converges faster than any geometric sequence; with the scales so chosen, several do (Crouzeix,
-Ferland and Schaible, 1986). Where all D_i are constants the first program is already the answer.
+For a level v, let  F(v) = min_x max_i (N_i(x) - v D_i(x)) / d_i,  with any scale d_i > 0. That is a
+linear program, and F(v) < 0 if and only if some x has f(x) < v. Let v be the value of the best x so far,
+and d_i its denominators. Then F(v) <= 0, and if F(v) = 0 no x is better. Otherwise the program's x is
+better, and v becomes its value. For one ratio this is Newton's method, and Dinkelbach (1967) shows that
+it converges faster than any geometric sequence. With these scales, so does the method for several ratios
+(Crouzeix, Ferland and Schaible, 1986). If all D_i are constants, the first program gives the solution.
 
-How far from the best it ends: every x has some i with  N_i(x) - v D_i(x) >= F(v) d_i,  so  f(x) is at
-least  v + F(v) max_i d_i / D_i(x),  and D_i(x) is at least the least it can be under the promises.
+The distance from the best is bounded: every x has some i with  N_i(x) - v D_i(x) >= F(v) d_i,  so  f(x)
+is at least  v + F(v) max_i d_i / D_i(x),  and D_i(x) is at least its minimum under the promises.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def accepts(problem: Problem) -> bool:
 
 
 def apply(problem: Problem) -> LargestRatio:
-    """The objective of a problem as the largest of ratios, to be minimised."""
+    """The objective of a problem as the largest of ratios, which is minimised."""
     metric = problem.objective
     assert isinstance(metric, Ratio | Extreme)
     parts = metric.parts if isinstance(metric, Extreme) else (metric,)
@@ -57,7 +57,7 @@ def apply(problem: Problem) -> LargestRatio:
             below.append(Expression((), 1.0))
     pieces, rows, constants = gathered([*above, *below])
     half = len(parts)
-    # Where nothing is below the line there is no ratio; such a model must not count as the best.
+    # If a denominator is 0 there is no ratio; such a model must not count as the best.
     worst = np.where([isinstance(part, Ratio) for part in parts], 0.0 if sign < 0 else 1.0, np.nan)
     return LargestRatio(
         pieces,
@@ -71,7 +71,7 @@ def apply(problem: Problem) -> LargestRatio:
 
 
 def as_shares(ratio: Ratio) -> Ratio:
-    """The same ratio of shares of all rows, where both sides count rows of one subset."""
+    """The same ratio as shares of all rows, if both sides count rows of one subset."""
     if not is_even(ratio):
         return ratio
 
@@ -84,7 +84,7 @@ def as_shares(ratio: Ratio) -> Ratio:
 
 @dataclass(frozen=True, eq=False)
 class LargestRatio(NonlinearObjective):
-    """The largest of J ratios of sums of rates, to be minimised."""
+    """The largest of J ratios of sums of rates, which is minimised."""
 
     pieces: tuple[Expression, ...]
     parts: tuple[Expression | Ratio, ...]  # (J,) in the words of the problem
@@ -92,11 +92,11 @@ class LargestRatio(NonlinearObjective):
     above_constant: Array  # (J,)
     below: Array  # (J, q)
     below_constant: Array  # (J,)
-    worst: Array  # (J,) what counts where a denominator is 0
-    lowest: tuple[float, ...] = ()  # (J,) the least that denominators can be, if known
+    worst: Array  # (J,) the value if a denominator is 0
+    lowest: tuple[float, ...] = ()  # (J,) the minima of the denominators, if known
 
     def sides(self, pieces: Array) -> tuple[Array, Array]:
-        """What is above and below the line, (..., J) each."""
+        """Numerators and denominators, (..., J) each."""
         above = pieces @ self.above.T + self.above_constant
         return above, pieces @ self.below.T + self.below_constant
 
@@ -118,11 +118,11 @@ class LargestRatio(NonlinearObjective):
         return np.asarray(slopes.mean(axis=0))
 
     def levels(self, pieces: Array) -> tuple[Array, Array]:
-        """All ratios at a level between the worst and the mean of them, where there are several.
+        """All ratios at a level between the worst and the mean of them, if there are several.
 
-        No mixture of the same mean is better than one where all are alike, so the mean is about the
-        most that could be reached; and multipliers balance the ratios within one game, where weights
-        can only be set between games.
+        Of all mixtures with the same mean, the best has equal ratios, so the mean is about the most that
+        can be reached. And multipliers balance the ratios within one game, whereas weights change only
+        between games.
         """
         if len(self.parts) == 1:
             return super().levels(pieces)
@@ -165,7 +165,7 @@ class LargestRatio(NonlinearObjective):
 
 
 def lowest_denominator(ratio: Ratio, low: float) -> float:
-    """The least `low` that the denominator of a ratio can be; raises where that is 0."""
+    """The minimum `low` of a ratio's denominator; raises if it is 0."""
     if low > ZERO_DENOMINATOR:
         return low
     counted = ratio.denominator.rates[0]
@@ -174,6 +174,6 @@ def lowest_denominator(ratio: Ratio, low: float) -> float:
     if ratio.rate is not None and only_decided(ratio.rate.subset)[0]:
         bound = f"{replace(counted, kind='referred', per=None, of=None)} <= 0.5"
     raise ValueError(
-        f"{ratio}: what it divides by, {ratio.denominator}, can be 0 where all promises are kept, and "
+        f"{ratio}: its denominator, {ratio.denominator}, can be 0 while all promises are kept, and "
         f"then it has no value: promise that it is not, as in {bound}"
     )
