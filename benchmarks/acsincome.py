@@ -23,7 +23,7 @@ PUBLISHED = {  # the most accurate published model of each library
     "thresholds by race (Aequitas)": "group_threshold",
     "FairGBM": "fairgbm",
 }
-ASKED = (0.7, 0.8, 0.9)
+ASKED = (0.8, 0.9)
 
 
 def judged(y: np.ndarray, race: np.ndarray, yes: np.ndarray) -> tuple[float, float, float]:
@@ -71,15 +71,24 @@ def main() -> None:
         lines.append([title, "998,700", *_printed(max(values)), ""])
     for ratio in (None, *ASKED):
         yes, seconds, status = ours(train, test, ratio, 0.9)
-        accuracy, reached = judged(*test[1:], yes)
-        title = (
-            "LightGBM, no promise" if ratio is None else f"**ratebound**, at least {ratio:.0%} of all"
-        )
-        print(title, accuracy, reached, f"{seconds:.0f} s", status, file=sys.stderr, flush=True)
-        lines.append(
-            [title, f"{len(train[1]):,}", f"{accuracy:.4f}", f"{reached:.3f}", f"{seconds:.0f}"]
-        )
-    print(markdown(["", "trained on rows", "accuracy", "least over largest recall", "CPU s"], lines))
+        values = judged(*test[1:], yes)
+        asked = f"**ratebound**, LightGBM, recall of each race at least {ratio:.0%} of everyone's"
+        title = asked if ratio else "LightGBM, no promise"
+        print(title, *values, f"{seconds:.0f} s", status, file=sys.stderr, flush=True)
+        lines.append([title, f"{len(train[1]):,}", *_printed(values), f"{seconds:.0f}"])
+    header = [
+        "",
+        "trained on rows",
+        "accuracy",
+        "least recall over everyone's",
+        "over the largest",
+        "CPU s",
+    ]
+    print(markdown(header, lines))
+
+
+def _printed(values: tuple[float, float, float]) -> list[str]:
+    return [f"{values[0]:.4f}", *(f"{ratio:.3f}" for ratio in values[1:])]
 
 
 if __name__ == "__main__":
