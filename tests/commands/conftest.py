@@ -25,7 +25,6 @@ class Answer(NamedTuple):
 @pytest.fixture(autouse=True)
 def no_progress(monkeypatch):
     """However slow the machine is, there is no sign of progress among what is compared."""
-    monkeypatch.setattr("ratebound.commands.answers.AFTER", 1e6)
     monkeypatch.setattr("ratebound.base.progress.AFTER", 1e6)
 
 

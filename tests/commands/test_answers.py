@@ -5,14 +5,14 @@ import io
 import json
 import re
 import sys
+import time
 
 import numpy as np
 import pytest
 
 import ratebound as rb
 from ratebound.auditing.report import Audit, Objective, Promise
-from ratebound.base.progress import Lines, bar
-from ratebound.commands import answers
+from ratebound.base.progress import Lines, bar, working
 from ratebound.commands.answers import failing, note, one_notice
 from ratebound.tables.table import read_table
 
@@ -300,13 +300,27 @@ def test_notices_are_one(run, model, tmp_path):
 
 
 def test_work_that_takes_long_shows_that_it_goes_on(capsys, monkeypatch):
-    monkeypatch.setattr(answers, "AFTER", 0.01)
-    with answers.working("deciding", quiet=False):
+    monkeypatch.setattr("ratebound.base.progress.AFTER", 0.01)
+    with working("deciding", True), working("a part of it", True):
         while "ratebound: deciding, 0 s\n" not in capsys.readouterr().err:
             pass
     capsys.readouterr()
-    with answers.working("deciding", quiet=True):
-        assert capsys.readouterr().err == ""
+    for progress in (False, None):  # nobody watches
+        with working("deciding", progress):
+            time.sleep(0.05)
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_is_shown_to_who_watches(capsys, monkeypatch):
+    """On a terminal by default, with the names of phases; a parameter turns it off."""
+    monkeypatch.setattr("ratebound.base.progress.AFTER", 0.0)
+    monkeypatch.setattr("ratebound.base.progress.is_watched", lambda: True)
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    for verbose in (None, 0):
+        asked = {"method": "plug-in", "verbose": verbose, "random_state": 0}
+        rb.RateConstrainedClassifier("recall() >= 0.5", **asked).fit(X, X[:, 0] > 0)
+        said = capsys.readouterr().err
+        assert ("learning " in said) == ("/15" in said) == (verbose is None)
 
 
 def test_progress_is_lines_where_there_is_no_terminal(capsys, monkeypatch):

@@ -44,6 +44,7 @@ from ratebound.auditing.unpromised import protected_groups
 from ratebound.base import processes
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import kept
+from ratebound.base.progress import working
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import NoRows, compile_on
 from ratebound.problem.guessing import copied_by, with_known_groups
@@ -189,14 +190,16 @@ def audit(
     unmeasured = _unmeasured(problem, people)
     problem = problem if unmeasured is None else problem.derived(positive_rate(), problem.subject_to)
     guesses = told_by_guesses(problem, people)
-    tally = tallied(counts, people, places_of(problem) | dict.fromkeys(guesses, ""), clusters)
+    with working("deciding"):
+        tally = tallied(counts, people, places_of(problem) | dict.fromkeys(guesses, ""), clusters)
     of_rates = problem.promising([each for each in problem.subject_to if not general([each])])
     compiled, missing = measurable(of_rates, tally, known, called(FIRST))
     if compiled is None:
         constraints = (each for each in of_rates.subject_to if isinstance(each, Constraint))
         rest = [each for each in constraints if each not in missing]
         compiled = compile_on(problem.promising(rest), tally.populations, called(FIRST))
-    objective, promises = measured(compiled, tally, both)
+    with working("auditing"):
+        objective, promises = measured(compiled, tally, both)
     left, places = iter(promises), spoken_of(asked, tally)
     beside = _beside(compiled, tally, model) if unmeasured is None else ()
 

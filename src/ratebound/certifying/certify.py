@@ -29,6 +29,7 @@ from ratebound.auditing.tally import (
 )
 from ratebound.auditing.tallying import places_of, tallied
 from ratebound.base.checks import check_number
+from ratebound.base.progress import working
 from ratebound.certifying._bounds import Aim
 from ratebound.certifying._means import means, proportions, unbounded
 from ratebound.certifying._tests import spread, tested
@@ -148,14 +149,17 @@ def certify(
         problem = problem.derived(positive_rate(), problem.subject_to)
     all_counted = _check_unseen(problem, model, people)
     certified = model if in_expectation else as_deployed(model, key)
-    tally = tallied(judged(certified), people, places_of(problem), first=CERTIFIED)
-    missing = {} if all_counted else measurable(problem, tally, known, CERTIFIED)[1]
-    promises = list(_testable(problem, tally, levels, missing))
-    aim = Aim(1.0 - confidence, len(promises))
-    outcomes = [
-        _refused(promise, missing[promise]) if promise in missing else _certified(promise, tally, aim)
-        for promise in promises
-    ]
+    with working("certifying"):
+        tally = tallied(judged(certified), people, places_of(problem), first=CERTIFIED)
+        missing = {} if all_counted else measurable(problem, tally, known, CERTIFIED)[1]
+        promises = list(_testable(problem, tally, levels, missing))
+        aim = Aim(1.0 - confidence, len(promises))
+        outcomes = [
+            _refused(promise, missing[promise])
+            if promise in missing
+            else _certified(promise, tally, aim)
+            for promise in promises
+        ]
     return Certificate(
         confidence=confidence,
         model=_words(certified, tally.model),

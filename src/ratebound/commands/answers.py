@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json as json_text
 import sys
-import threading
-import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ratebound.base.layout import printable
@@ -84,30 +82,3 @@ def failing(report: Audit, feasible: bool, fail_on: str) -> bool:
     if fail_on == "uncertain":
         return not verdicts <= {"holds"}
     return "broken" in verdicts or verdicts == {"not measured"}
-
-
-AFTER = 2.0  # seconds until the first sign; each further one takes twice as long
-
-
-@contextmanager
-def working(what: str, quiet: bool) -> Iterator[None]:
-    """Say now and then that it is still `what` it is doing, and for how long."""
-    if quiet:
-        yield
-        return
-    done = threading.Event()
-    thread = threading.Thread(target=_say_so, args=(what, done, AFTER), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-
-
-def _say_so(what: str, done: threading.Event, pause: float) -> None:
-    start = time.monotonic()
-    while not done.wait(pause):
-        with suppress(OSError):
-            print(f"ratebound: {what}, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
-        pause *= 2

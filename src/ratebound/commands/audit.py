@@ -11,9 +11,10 @@ from typing import Any
 from ratebound.auditing.auditing import audit as audit_on
 from ratebound.auditing.impact import ImpactRatios, impact_ratios
 from ratebound.auditing.report import Audit
+from ratebound.base.progress import working
 from ratebound.base.types import Array
 from ratebound.base.writing import write_whole
-from ratebound.commands.answers import failing, one_notice, tell, working
+from ratebound.commands.answers import failing, one_notice, tell
 from ratebound.commands.decided import read_decided
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import files_of, header, labelled_on_disk, on_disk, opened, seen_by
@@ -36,11 +37,11 @@ def audit(use: Use) -> int:
     if (use.by or use.score) and use.template not in ("ll144", "lending"):
         raise ValueError("--by and --score go with --template ll144 or lending")
     if use.template in ("ll144", "lending"):
-        with one_notice(), working("auditing", use.quiet):
+        with one_notice(), working("auditing", not use.quiet):
             ratios = _ratios(use)
         _write(ratios, None, use)
         return 0
-    with one_notice(), working("auditing", use.quiet):
+    with one_notice(), working("auditing", not use.quiet):
         report, feasible = _decided(use) if use.decision is not None else _of_model(use)
     if use.template is None:
         _write(report, f"Audit on {use.name}", use)

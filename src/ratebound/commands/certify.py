@@ -6,9 +6,10 @@ from pathlib import Path
 
 from ratebound.auditing.auditing import audit as audit_on
 from ratebound.auditing.report import Audit
+from ratebound.base.progress import working
 from ratebound.base.writing import write_whole
 from ratebound.certifying.certify import certify as certify_on
-from ratebound.commands.answers import one_notice, tell, working
+from ratebound.commands.answers import one_notice, tell
 from ratebound.commands.audit import populations_for
 from ratebound.commands.decided import read_decided
 from ratebound.commands.folders import check_files
@@ -33,7 +34,7 @@ def certify(use: Use) -> int:
 
 def _decided(use: Use) -> Certificate:
     """The certificate of decisions that someone made."""
-    with one_notice(), working("certifying", use.quiet):
+    with one_notice(), working("certifying", not use.quiet):
         given = read_decided(use)
         level = CONFIDENCE if use.confidence is None else use.confidence
         return certify_on(
@@ -58,7 +59,7 @@ def _of_model(use: Use) -> Certificate:
             f"{use.name} is the table that the model was trained on; what it keeps there shows nothing "
             "about new rows: certify it on others, or set rows aside, train --certify 0.3"
         )
-    with one_notice(), working("certifying", use.quiet):
+    with one_notice(), working("certifying", not use.quiet):
         people, others = populations_for(mixture, use)
         certificate = certify_on(
             mixture.problem,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ratebound.commands.answers import one_notice, tell, working
+from ratebound.base.progress import working
+from ratebound.commands.answers import one_notice, tell
 from ratebound.commands.folders import check_files
 from ratebound.commands.promises import stated, ways_of
 from ratebound.commands.rows import called, read_given, tell_columns, told_classes
@@ -33,7 +34,7 @@ def explain(run: Run) -> int:
     asked: dict[str, Any] = {
         "known": run.known or (), "model": run.model, "features": given.features, "seed": run.seed,
     } | given.others  # fmt: skip
-    with working("explaining", run.quiet):
+    with working("explaining", not run.quiet):
         explanation = explaining.explain(problem, given.people, **asked)
     words = f"{given.name}: {_told(str(run.label), given.classes)}\n{explanation}"
     data = {**called(given.classes), **explanation.to_dict(), "plan": None, "no_plan": None}

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ratebound.commands.answers import tell, working
+from ratebound.base.progress import working
+from ratebound.commands.answers import tell
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import header, labels_in, on_disk
 from ratebound.commands.rows import (
@@ -29,7 +30,7 @@ from ratebound.tables.treatments import Features
 def inspect(run: Run) -> int:
     """Show each column and what is done with it, and which label is yes."""
     check_files({"--html": run.html, "--json": run.json}, run.data)
-    with working("inspecting", run.quiet):
+    with working("inspecting", not run.quiet):
         inspection = _inspected_on_disk(run) if on_disk(run.data, run.on_disk) else _inspected(run)
     if run.html is not None:
         inspection.save_html(run.html)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ratebound.auditing.decisions import Decisions
+from ratebound.base.progress import working
 from ratebound.certifying.monitor import Monitor
-from ratebound.commands.answers import note, one_notice, tell, working
+from ratebound.commands.answers import note, one_notice, tell
 from ratebound.commands.decided import decision_in, problem_of, table_of
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import files_of, on_disk, opened, tables_of
@@ -51,7 +52,7 @@ def monitor(use: Use) -> int:
         if use.label is None and any(KINDS[rate.kind].labels for rate in promise.rates):
             raise ValueError(f"{promise} cannot be watched without labels: give --label COLUMN")
     watching = _watching(source, use.state, use)
-    with one_notice(), working("watching", use.quiet):
+    with one_notice(), working("watching", not use.quiet):
         _take_in(watching, source, use.data, use, FIRST)
         for name, path in use.population.items():
             _take_in(watching, source, (path,), use, name)

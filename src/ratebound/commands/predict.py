@@ -16,9 +16,10 @@ from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
+from ratebound.base.progress import working
 from ratebound.base.types import Array
 from ratebound.base.writing import whole_file, write_whole
-from ratebound.commands.answers import one_notice, working, write_data, write_json
+from ratebound.commands.answers import one_notice, write_data, write_json
 from ratebound.commands.folders import OUTPUT, check_files
 from ratebound.commands.on_disk import on_disk, opened, seen_by, tables_of
 from ratebound.commands.runs import Use
@@ -40,7 +41,7 @@ def predict(use: Use) -> int:
     mixture = load_model(use)
     if on_disk(use.data, use.on_disk):
         return _predict_on_disk(mixture, use)
-    with one_notice(), working("deciding", use.quiet):
+    with one_notice(), working("deciding", not use.quiet):
         columns = _decided(mixture, table_for(mixture, use.data, use.reading, key=use.key), use)
         text = _as_csv(_defused(columns) if use.safe_csv else columns)
     if use.out is not None:
@@ -57,7 +58,7 @@ def _predict_on_disk(mixture: Mixture, use: Use) -> int:
     if use.json is not None:
         raise ValueError("--json has all rows at once, and these stay on disk: leave it out")
     names = dict.fromkeys([*seen_by(mixture), *mixture.decider.known, *([use.key] if use.key else ())])
-    with one_notice(), working("deciding", use.quiet), ExitStack() as stack:
+    with one_notice(), working("deciding", not use.quiet), ExitStack() as stack:
         tables = tables_of(opened(use.data, use.on_disk), list(names))
         file = None if use.out is None else stack.enter_context(whole_file(use.out))
         for place, table in enumerate(tables):

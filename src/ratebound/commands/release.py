@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ratebound.base.checks import nearest
-from ratebound.commands.answers import one_notice, tell, working
+from ratebound.base.progress import working
+from ratebound.commands.answers import one_notice, tell
 from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import files_of
 from ratebound.commands.predict import decisions
@@ -61,7 +62,7 @@ def release(
             "a release takes a candidate and fresh rows with labels: --candidate MODEL FILE --label "
             "COLUMN; without all of them the plan is shown"
         )
-    with one_notice(), working("testing", quiet):
+    with one_notice(), working("testing", not quiet):
         outcome = _tested(
             whole,
             (candidate, live, trusted),

@@ -14,8 +14,9 @@ from ratebound.auditing.provenance import SignOff
 from ratebound.auditing.report import Audit
 from ratebound.auditing.wording import summary
 from ratebound.base import processes
+from ratebound.base.progress import working
 from ratebound.base.writing import write_whole
-from ratebound.commands.answers import failing, note, one_notice, tell, working
+from ratebound.commands.answers import failing, note, one_notice, tell
 from ratebound.commands.folders import check_files, check_folder, whole_folder
 from ratebound.commands.on_disk import files_of
 from ratebound.commands.promises import stated, ways_of
@@ -145,7 +146,7 @@ def _audited(
             note(f"what was trained so far is in {games}: {GOES_ON}")
         raise
     solution = replace(model.solution_, classes=given.classes)
-    with working("auditing", run.quiet):
+    with working("auditing", not run.quiet):
         files = digests_of(files_of(run.data))
         others: dict[str, Any] = {
             name: as_given(rows, given.others[name]) for name, rows in aside.others.items()

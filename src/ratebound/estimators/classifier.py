@@ -18,7 +18,7 @@ from ratebound.base.checks import check_number, check_word
 from ratebound.base.choices import METHODS
 from ratebound.base.parameters import MethodAndParameter
 from ratebound.base.processes import of_first
-from ratebound.base.progress import TimeLimit
+from ratebound.base.progress import TimeLimit, working
 from ratebound.base.types import Array
 from ratebound.estimators.belonging import together, with_groups
 from ratebound.estimators.choices import (
@@ -177,8 +177,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     training : Training, default=None
         How to train and for how long, ``rb.Training(epochs=..., max_time=...)``. None, the default, is
         ``rb.Training()``.
-    verbose : bool, default=False
-        Whether to show progress: a bar on a terminal, and lines elsewhere.
+    verbose : bool, default=None
+        Whether to show progress: a bar on a terminal or in a notebook, lines elsewhere. By default the
+        bar alone is shown, once a fit takes longer than two seconds. 0 turns it off.
     random_state : int or RandomState, default=None
         Seed; the same seed gives the same bits on the same machine. By default it is drawn from NumPy's
         global one, as in scikit-learn.
@@ -275,7 +276,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         guessed: Any = None,
         certify: float | None = None,
         training: Training | None = None,
-        verbose: bool = False,
+        verbose: bool | None = None,
         random_state: Any = None,
     ) -> None:
         self.constraints = constraints
@@ -395,7 +396,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             training=training,
             clock=TimeLimit(training.max_time),
             seed=seed,
-            progress=bool(self.verbose),
+            progress=None if self.verbose is None else bool(self.verbose),
             together=together(fitting, by) if confidence is not None and fitting.constraints else None,
         )
         asked, result, encoding = self._found(asked, learners)
@@ -431,7 +432,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if aside is not None:
             assert confidence is not None
             safer = [finished(*each) for each in result.safer]
-            place, self.certificate_ = cheapest_certified(safer, solution, aside, confidence)
+            with working("certifying", asked.progress):
+                place, self.certificate_ = cheapest_certified(safer, solution, aside, confidence)
             if place is not None:
                 solution, margins = safer[place], result.safer[place][1]
             solution = solution.recorded(certificate=self.certificate_)

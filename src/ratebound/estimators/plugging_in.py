@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ratebound.base.linear_program import TOLERANCE, least_violation, worst_violation
-from ratebound.base.progress import TimeLimit
+from ratebound.base.progress import TimeLimit, working
 from ratebound.base.types import Array
 from ratebound.estimators.belonging import copied, shared
 from ratebound.estimators.confidence import Curve, Point
@@ -115,8 +115,10 @@ def search_rules(asked: Search) -> SearchResult:
         given = inputs_of(compiled, tables=forecast.tables)
         for some in np.array_split(alike, 1 + len(alike) // AT_ONCE):
             outside[:, some] = values_on(forecast, rows_of(given, some))
-    rules = rules_of(compiled, forecast, outside, split.splits[0], asked.seed, asked.together)
-    return solved_rules(asked, rules if asked.compiled.goal is None else for_goal(asked.compiled, rules))
+    with working("solving", asked.progress):
+        rules = rules_of(compiled, forecast, outside, split.splits[0], asked.seed, asked.together)
+        rules = rules if asked.compiled.goal is None else for_goal(asked.compiled, rules)
+        return solved_rules(asked, rules)
 
 
 def what_if(known: Rules, problem: Problem) -> tuple[Rules, Rule]:

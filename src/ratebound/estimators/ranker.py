@@ -93,8 +93,8 @@ class RateConstrainedRanker(BaseEstimator):
         keeps them on the training rows' pairs alone.
     training : Training, default=None
         How long to train; by default ``rb.Training()``. A batch has two pairs for each row it says.
-    verbose : bool, default=False
-        Whether to show a bar.
+    verbose : bool, default=None
+        Whether to show progress, as in `RateConstrainedClassifier`.
     random_state : int, RandomState instance or None, default=None
         Determines all that is drawn at random.
 
@@ -149,7 +149,7 @@ class RateConstrainedRanker(BaseEstimator):
         pairs: int = PAIRS,
         confidence: float | None = 0.9,
         training: Training | None = None,
-        verbose: bool = False,
+        verbose: bool | None = None,
         random_state: Any = None,
     ) -> None:
         self.constraints = constraints
@@ -207,7 +207,7 @@ class RateConstrainedRanker(BaseEstimator):
         learner = learner.prepared(encoding.names, encoding.codes, inside.rows.size)
         search = _Search(
             compiled, learner, self.player, folds[inside.first], training, self.confidence, seed,
-            bool(self.verbose), TimeLimit(training.max_time),
+            None if self.verbose is None else bool(self.verbose), TimeLimit(training.max_time),
         )  # fmt: skip
         solution, trace = search.solved()
         made = Making(
@@ -374,7 +374,7 @@ class _Search:
     training: Training
     confidence: float | None
     seed: int
-    progress: bool
+    progress: bool | None
     clock: TimeLimit
 
     def solved(self) -> tuple[Mixture, Trace]:

@@ -76,7 +76,7 @@ class Search:
     training: Training
     clock: TimeLimit
     seed: int
-    progress: bool
+    progress: bool | None
     together: Array | None = None  # (n,) which rows were drawn together, if some were
 
     @property

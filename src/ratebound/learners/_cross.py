@@ -32,6 +32,7 @@ class Cross:
     shown: Any = field(default_factory=Silent)  # what counts the models that were trained
     epochs: int | None = None  # passes over the rows, of models that learn by steps
     people: Any = None  # the population whose rows these are, where they are on disk
+    learning: str = ""  # what is learned, in words
 
     @property
     def stored(self) -> bool:
@@ -41,6 +42,9 @@ class Cross:
     def splits(self, rows: Array) -> Iterator[tuple[Array, Array]]:
         """Of these rows, those to learn from and those held out, as places among them; fold by fold."""
         for fold in range(self.folds):
+            self.shown.set_description_str(
+                f"learning {self.learning}, fold {fold + 1} of {self.folds}", refresh=False
+            )
             held = self.of[rows] == fold
             yield np.flatnonzero(~held), np.flatnonzero(held)
 

@@ -16,7 +16,7 @@ regression with many outputs. Amounts, such as what an error costs by a column, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from tempfile import TemporaryFile
 from typing import Any, Protocol, runtime_checkable
@@ -355,7 +355,9 @@ def learn(
     asked += [(every[compiled.rows[n]], place, None) for place, n in enumerate(names) if place]
     asked = [each for each in asked if len(each[0])]
     with bar(folds * (1 + (len(names) > 1) + len(asked)), "model", progress) as shown:
-        cross = Cross(inputs, compiled.weights, of, folds, seed, shown, epochs, compiled.first)
+        cross = Cross(
+            inputs, compiled.weights, of, folds, seed, shown, epochs, compiled.first, "the label"
+        )
         of_labels = _classified(
             cross, labels, first, codes, compiled.label_count, calibrated=True, stages=stages
         )
@@ -364,7 +366,9 @@ def learn(
             which = np.concatenate(
                 [np.full(len(compiled.populations[n]), i) for i, n in enumerate(names)]
             )
-            people = _classified(cross, groups, every, which, len(names))
+            own = replace(cross, learning="which population a row is of")
+            people = _classified(own, groups, every, which, len(names))
+        cross = replace(cross, learning="who is in which group")
         branches = [_branch(compiled, cross, groups, *each, by_cells) for each in asked]
     forecast = Forecast(folds, width, len(compiled.at_zero), people, of_labels, tuple(branches))
     return forecast, values_on(forecast, inputs, of)
