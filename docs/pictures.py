@@ -1,4 +1,4 @@
-"""Writes what the docs say of every rate and goal, from the tables that define them.
+"""Writes what the docs say about every rate and goal, from the tables that define them.
 
 `make docs` runs this. It draws images/rates/*.svg: what is counted is dark, and what it is divided by is
 light. It also writes the tables of rates in saying.md, and their lists in reference/say.rst.
@@ -27,7 +27,7 @@ RATES = [name for name in KINDS if hasattr(rb, name)]
 PROMISES = [name for name in GOALS if hasattr(rb, name)]
 ANIMALS: Classes = ("cat", "dog", "bird")
 GROUP = {"group": ("g",)}
-SAID: dict[str, dict[str, Any]] = {  # of rates and goals that must be told more
+SAID: dict[str, dict[str, Any]] = {  # arguments that some rates and goals need
     "confusion": {"label": "cat", "predicted": "dog"},
     "cost": {"false_negative": 10, "false_positive": 1},
     "statistical_parity": {"groups": GROUP, "ratio": 0.8},
@@ -333,7 +333,7 @@ def picture(name: str) -> str:
 
 
 def pictures() -> Iterator[tuple[Path, str]]:
-    """Every picture, by where it is kept."""
+    """Every picture, by its path."""
     for name in (*RATES, *PROMISES):
         yield FOLDER / f"{name}.svg", picture(name)
 

@@ -47,7 +47,7 @@ class Names(SphinxPostTransform):
 
 
 def skipped(app: Sphinx, kind: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
-    """Of scikit-learn's own methods: none is ours to explain."""
+    """Skips scikit-learn's own methods, which we do not document."""
     return True if re.fullmatch("set_[a-z_]+_request", name) else None
 
 
