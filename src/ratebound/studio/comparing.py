@@ -10,11 +10,10 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.estimators.rules import THRESHOLD
 from ratebound.learners.plug_in import scored
-from ratebound.rates.text import parse
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.reasons import reasons
 from ratebound.studio.learning import Found, Labelled, Learned
-from ratebound.studio.promises import said
+from ratebound.studio.promises import in_words
 from ratebound.studio.table import group_mask, group_name, groups_of
 
 CASES = 4  # people shown on each side
@@ -95,12 +94,10 @@ def reasons_of_rule(learned: Learned, found: Found, place: int) -> list[dict[str
 
 
 def reasons_of_model(model: Mixture, rows: Labelled, place: int) -> list[dict[str, Any]]:
-    """The same of a saved model, or nothing where its scores have no parts."""
-    try:
-        told = reasons(model, rows.opened.table[np.array([place])])
-    except ValueError:
-        return []
-    return _told(told.names, told.parts[0])
+    """The same of a saved model, and for a no the columns that speak most against a yes."""
+    told = reasons(model, rows.opened.table[np.array([place])])
+    against = [{"name": "column", "words": words, "part": None} for words in told.against()[0]]
+    return [*_told(told.names, told.parts[0]), *against]
 
 
 def _told(names: Sequence[str], parts: Array) -> list[dict[str, Any]]:
@@ -118,10 +115,7 @@ def _words(name: str) -> str:
         return "How likely the label is yes, and what errors cost"
     if name == THRESHOLD:
         return "The threshold, which is the same for everyone"
-    try:
-        return said(parse(name.removesuffix(" (2)")))  # type: ignore[arg-type]  # a constraint's own words
-    except ValueError:
-        return name
+    return in_words(name.removesuffix(" (2)"))
 
 
 def _text(value: Any) -> str:

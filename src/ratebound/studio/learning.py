@@ -13,7 +13,8 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from ratebound.learners.plug_in import scored
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile_again, compile_part, held_out
 from ratebound.problem.deciding import decided
+from ratebound.problem.frames import is_missing
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates import named
@@ -89,13 +91,28 @@ class Labelled:
     people: Population
     classes: tuple[Any, ...]  # no, and then yes
     unlabelled: int  # rows that are left out
+    _grouped: dict[str, tuple[list[Any], Array]] = field(default_factory=dict, init=False, repr=False)
 
-    @property
+    def grouped(self, name: str) -> tuple[list[Any], Array]:
+        """The groups of a column, and for each row (n,) 4 · its group's place + 4 + 2 · [right].
+
+        Rows of no group come before the first. Worked out once.
+        """
+        if name not in self._grouped:
+            groups = groups_of(self.opened, name)
+            places = np.zeros(len(self.people), dtype=np.int64)
+            for place, group in enumerate(groups):
+                places[group_mask(self.opened, group)] = 4 * (place + 1)
+            self._grouped[name] = groups, places + 2 * self.right
+        return self._grouped[name]
+
+    @cached_property
     def right(self) -> Array:
         """Which rows (n,) should get a yes."""
         assert self.people.y is not None
         return np.asarray(self.people.y == 1)
 
+    @cached_property
     def live(self) -> Array | None:
         """What the model in use decided (n,), if there is one."""
         if self.choices.live is None:
@@ -120,7 +137,7 @@ def choose(opened: Opened, choices: Choices) -> Labelled:
     people = labelled(table, choices.label, classes, None)
     own = Opened(opened.paths, table)
     found = Labelled(own, choices, people, classes, len(opened.table) - len(table))
-    found.live()  # an error now, if it holds no decisions
+    _ = found.live  # an error now, if it holds no decisions
     return found
 
 
@@ -192,19 +209,29 @@ def learn(rows: Labelled, specs: Sequence[Spec], seed: int = 0) -> Learned:
 
 
 def learned_for(opened: Opened, specs: Sequence[Spec]) -> list[Constraint]:
-    """The promises that are learned for, and with them every group of their columns by label.
+    """What is learned for: every group of the promises' columns, by label, and by a model in use.
 
-    The others ask for nothing: they only tell groups apart, so that other promises about these groups
-    need no further learning. With many groups that would be too much, and promises are learned alone.
+    These constraints ask for nothing. They only tell rows apart, so that any promise about these groups
+    needs no further learning. If these are too many to be told apart, it is an error.
     """
-    promises = [each for spec in specs for each in spelled(opened, spec)]
-    columns, several = columns_in(specs), 1
+    several = 1
     every = [named.positive_rate() >= 0]
-    for name in columns:
+    every += [named.churn(versus=spec["column"]) <= 1 for spec in specs if spec["kind"] == "churn"]
+    for name in columns_in(specs):
         groups = groups_of(opened, name)
-        several *= len(groups) + 1
+        several *= len(groups) + int(is_missing(opened.table[name]).any())
         every += [named.positive_rate(group_subset(group)) >= 0 for group in groups]
-    return promises + (every if several <= MOST_CELLS else every[:1])
+    for group in (spec.get(gap) for spec in specs for gap in ("group", "other")):
+        if group is not None and group not in groups_of(opened, group["column"]):
+            several *= 2  # a limit of its own
+            every.append(named.positive_rate(group_subset(group)) >= 0)
+    if several > MOST_CELLS:
+        raise ValueError(
+            f"the promises are about {several} groups at once ({', '.join(columns_in(specs))}), and the "
+            f"studio learns up to {MOST_CELLS}: promise about fewer columns, or about columns with "
+            "fewer values; `ratebound train` has no such limit"
+        )
+    return every
 
 
 def sampled(rules: Rules, seed: int) -> Rules:
@@ -213,9 +240,11 @@ def sampled(rules: Rules, seed: int) -> Rules:
     if rows <= SAMPLE:
         return rules
     chosen = held_out(rules.compiled.cells, SAMPLE / rows, seed)
+    chosen[np.unique(rules.compiled.cells, return_index=True)[1]] = True  # of every cell at least one
     together = None if rules.together is None else rules.together[chosen]
     outside = np.ascontiguousarray(rules.outside[:, chosen])
     part = compile_part(rules.compiled, chosen)
+    assert np.array_equal(part.cells, rules.compiled.cells[chosen])  # as the forecast numbers them
     few = rules_of(part, rules.scorer.forecast, outside, rules.split, rules.seed, together)
     few.__dict__["inside"] = rules.inside[:, chosen]
     return few
@@ -292,12 +321,11 @@ class Found:
 def quick(learned: Learned, asked: Asked) -> Found:
     """The rule by the stored sample; what it does is counted on all rows."""
     own = rules_on(learned.sample, learned, asked)
-    none = np.zeros(own.promises)
-    rule = own.best(none)
+    rule = own.quickly(np.zeros(own.promises))
     if asked.confidence is not None and own.promises:
         rows, few = learned.rules.outside.shape[1], learned.sample.outside.shape[1]
         errors = own.errors(rule) * math.sqrt(few / rows)
-        rule = own.best((_normal(asked.confidence) + AROUND) * errors)
+        rule = own.quickly((_normal(asked.confidence) + AROUND) * errors)
     return _found(learned, asked, own, rule.weights)
 
 
@@ -405,43 +433,48 @@ def outcome(asked: Asked, yes: Array, right: Array) -> dict[str, Any]:
     }
 
 
-def by_group(
-    rows: Labelled, name: str, decisions: Mapping[str, Array], asked: Asked
-) -> list[dict[str, Any]]:
+def by_group(rows: Labelled, name: str, decisions: Mapping[str, Array]) -> list[dict[str, Any]]:
     """What decisions do to each group of a column."""
-    right, told = rows.right, []
-    for group in groups_of(rows.opened, name):
-        inside = group_mask(rows.opened, group)
-        count = int(inside.sum())
-        if not count:
+    groups, places = rows.grouped(name)
+    counts = {
+        model: np.bincount(places + yes, minlength=4 * len(groups) + 4)[4:].reshape(-1, 2, 2)
+        for model, yes in decisions.items()
+    }  # by group, by whether a yes is right, and by what was decided
+    told = []
+    for place, group in enumerate(groups):
+        own = {model: each[place].astype(float) for model, each in counts.items()}
+        whole = next(iter(own.values()))
+        if not whole.sum():
             continue
-        should = int(right[inside].sum())
-        rates = {}
-        for model, yes in decisions.items():
-            here, due = yes[inside], right[inside]
-            rates[model] = {
-                "yes": float(here.mean()),
-                "recall": float(here[due].mean()) if should else None,
-                "false_alarms": float(here[~due].mean()) if should < count else None,
-                "error": float((here != due).mean()),
-            }
         told.append(
             {
                 "group": {key: plain(value) for key, value in group.items()},
                 "name": group_name(group),
-                "rows": count,
-                "should": should,
-                "rates": rates,
+                "rows": int(whole.sum()),
+                "should": int(whole[1].sum()),
+                "rates": {model: _rates(each) for model, each in own.items()},
             }
         )
     return told
+
+
+def _rates(counts: Array) -> dict[str, float | None]:
+    """The rates of a group, by how many rows (2, 2) should get a yes, and get one."""
+    (right_no, wrong_yes), (wrong_no, right_yes) = counts.tolist()
+    rows = counts.sum()
+    return {
+        "yes": (wrong_yes + right_yes) / rows,
+        "recall": right_yes / (right_yes + wrong_no) if counts[1].any() else None,
+        "false_alarms": wrong_yes / (wrong_yes + right_no) if counts[0].any() else None,
+        "error": (wrong_yes + wrong_no) / rows,
+    }
 
 
 def everyone(learned: Learned, found: Found | None) -> dict[str, Array]:
     """The decisions of all that stand beside each other: asked for, plain, in use, and none."""
     decisions = {} if found is None else {"asked": found.yes}
     decisions["plain"] = learned.plain
-    if (live := learned.rows.live()) is not None:
+    if (live := learned.rows.live) is not None:
         decisions["live"] = live
     return decisions | {"nobody": np.zeros(len(learned.plain), dtype=bool)}
 
@@ -460,7 +493,7 @@ def curve(learned: Learned, asked: Asked, place: int) -> list[tuple[float, float
             asked, specs=tuple(json.dumps(each, sort_keys=True) for each in moved), confidence=None
         )
         rules = rules_on(learned.sample, learned, own)
-        rule = rules.best(np.zeros(rules.promises))
+        rule = rules.quickly(np.zeros(rules.promises))
         if not rules.promises or rule.violations.max() <= 1e-3:
             points.append((bound, rule.objective))
     return points

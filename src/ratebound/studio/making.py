@@ -18,7 +18,7 @@ from ratebound.commands.folders import check_folder
 from ratebound.commands.runs import Run, as_run_file
 from ratebound.commands.train import FILES, Made, made
 from ratebound.studio.learning import Asked, Choices, quietly
-from ratebound.studio.promises import stated
+from ratebound.studio.promises import in_words, stated
 from ratebound.studio.table import Opened
 
 RUN_FILE = "run.toml"
@@ -62,7 +62,7 @@ def told(own: Made) -> dict[str, Any]:
         "kept": report.kept,
         "certain": report.certain,
         "error": data["objective"],
-        "promises": data["promises"],
+        "promises": [each | {"sentence": in_words(each["words"])} for each in data["promises"]],
         "groups": data["groups"],
         "rows": {"trained": own.trained_on, "audited": next(iter(report.populations.values()))},
         "limits": limits(own),

@@ -17,6 +17,7 @@ from ratebound.rates import goals, named
 from ratebound.rates.expressions import Constraint, Expression
 from ratebound.rates.formulas import sentence
 from ratebound.rates.subsets import EVERYONE, Compare, Subset
+from ratebound.rates.text import parse
 from ratebound.studio.table import Opened, group_mask, group_name, group_subset, groups_of
 
 Spec = Mapping[str, Any]  # kind, and what fills its gaps
@@ -256,6 +257,15 @@ def said(constraint: Constraint) -> str:
     allowed = "at most" if least == (right.constant < 0) else "at least"
     points = _percent(abs(right.constant)).rstrip("%")
     return f"{one} {allowed} {points} points {way} often than {reference}."
+
+
+def in_words(text: str) -> str:
+    """A constraint's own words as people say it."""
+    try:
+        promise = parse(text)
+    except ValueError:
+        return text
+    return said(promise) if isinstance(promise, Constraint) else text
 
 
 def who_is(subset: Subset) -> str:

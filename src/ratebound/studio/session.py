@@ -199,7 +199,7 @@ def _told(learned: Learned, found: Found, columns: list[str]) -> dict[str, Any]:
     told = [
         {**group, "column": name, "promised": name in spoken_of}
         for name in dict.fromkeys([*spoken_of, *columns])
-        for group in by_group(learned.rows, name, decisions, asked)
+        for group in by_group(learned.rows, name, decisions)
     ]
     every = [own["rates"] for own in told] + [models]
     largest = max(rates[model]["yes"] for rates in every for model in rates)

@@ -19,6 +19,7 @@ from ratebound.solution.files import NAME
 from ratebound.solution.mixture import Mixture
 from ratebound.studio.learning import quietly
 from ratebound.studio.making import RUN_FILE
+from ratebound.studio.promises import in_words
 from ratebound.tables.contents import digest_of, digests_of
 
 Check = dict[str, Any]  # what was checked, whether it is right (None: cannot be told), and words
@@ -104,16 +105,18 @@ def _on_rows(model: Mixture, folder: Path, data: str, label: str, confidence: fl
         trained = model.record.source is not None and digest_of(files) == model.record.source
         report = audit(model.problem, model, people, **others)
         report = report.made_by("the studio", files, unseen=False if trained else None, label=label)
-        found: dict[str, Any] = {"audit": report.to_dict() | {"card": None}}
+        said = report.to_dict()
+        told = [each | {"sentence": in_words(each["words"])} for each in said["promises"]]
+        measured: dict[str, Any] = {"audit": said | {"card": None, "promises": told}}
         if trained:
-            found["uncertified"] = (
+            measured["uncertified"] = (
                 "These are the rows that it was trained on. What it keeps there shows nothing about new "
                 "rows: give others for a certificate."
             )
         else:
             certificate = certify(model.problem, model, people, confidence=confidence, **others)
-            found["certificate"] = certificate.to_dict() | {"words": str(certificate)}
-    return found
+            measured["certificate"] = certificate.to_dict() | {"words": str(certificate)}
+    return measured
 
 
 def _signed(folder: Path) -> dict[str, Any] | None:

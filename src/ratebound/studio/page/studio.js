@@ -11,6 +11,7 @@ const STEPS = [
   ["table", "Table"], ["promises", "Promises"], ["whatif", "What if"], ["compare", "Compare"],
   ["sign", "Make and sign"], ["verify", "Verify"],
 ];
+const SHORT = { asked: "Promises", plain: "Plain", live: "In use" };
 const NAMES = { asked: "With promises", plain: "Plain model", live: "Model in use", nobody: "No to everyone" };
 
 // --- elements ----------------------------------------------------------------------------------------
@@ -359,12 +360,15 @@ async function ask_now() { // one request at a time, and after it the latest
   if (running) { again = true; return; }
   running = true;
   clearTimeout(waiting);
+  let learnt = false;
   try {
     do {
       again = false;
       const number = ++S.number, given = asked();
       const answer = await ask("answer", { ...given, columns: S.columns, number });
       if (answer.learn) {
+        if (learnt) throw new Error(answer.learn);
+        learnt = true;
         const place = $("learning");
         if (place) { await learn(place); again = true; }
         continue;
@@ -427,7 +431,7 @@ function results() {
 }
 function groupTable(caption, answer, groups) {
   const models = Object.keys(answer.models).filter((name) => name !== "nobody");
-  return table(caption, ["Group", `Share that gets a yes, from 0 to ${percent(answer.most, 0)}`, ...models.map((name) => N(NAMES[name])), N("Wrong, with promises")],
+  return table(caption, ["Group", `Share that gets a yes, from 0 to ${percent(answer.most, 0)}`, ...models.map((name) => N(SHORT[name])), N("Wrong")],
     groups.map((g) => [[g.name, h("small", {}, `${count(g.rows)} rows`)], drawing(g.strip), ...models.map((name) => percent(g.rates[name].yes)), percent(g.rates.asked.error)]));
 }
 
