@@ -76,7 +76,7 @@ def test_from_a_csv_to_a_signed_report(served, browser, people_csv):
     page.get_by_role("button", name="Learn from the table").click()
     page.wait_for_selector("#results table")
     assert page.locator("#results tr:has-text('No to everyone')").count() == 1
-    page.wait_for_selector("#freshness:has-text('Exact')")
+    page.wait_for_selector("#freshness:has-text('Exact:')")
     plain = page.locator("#results tr:has-text('With promises') td").first.inner_text()
 
     slider = page.get_by_label("Capacity", exact=True)
@@ -89,7 +89,7 @@ def test_from_a_csv_to_a_signed_report(served, browser, people_csv):
         arg=plain.split("\n")[0],
     )
     assert page.get_by_label("Capacity, in %").input_value() == "5"
-    page.wait_for_selector("#freshness:has-text('Exact')")
+    page.wait_for_selector("#freshness:has-text('Exact:')")
     page.wait_for_selector("#curve svg")
     checked()
 

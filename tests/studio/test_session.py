@@ -10,7 +10,7 @@ import pytest
 import ratebound as rb
 from ratebound.commands.runs import Run, as_run_file, read_run
 from ratebound.commands.train import train
-from ratebound.studio import session
+from ratebound.studio import learning, session
 from ratebound.studio.learning import Asked, exact, promised, quick, quietly
 
 CHOICES = {"label": "approved", "positive": "yes", "hidden": ["sex", "age"], "live": "live"}
@@ -113,6 +113,18 @@ def test_the_exact_answer_is_that_of_a_fit(learned, start):
     )
     assert told["confidence"] == pytest.approx(model.status_.confidence, abs=0.05)
     assert told["kept"]
+
+
+def test_a_rule_by_a_sample_nearly_keeps_promises_on_all_rows(learned, monkeypatch):
+    monkeypatch.setattr(learning, "SAMPLE", 700)
+    few = learning.sampled(learned.learned.rules, 0)
+    assert 700 <= few.outside.shape[1] < 720
+    own = replace(learned.learned, sample=few)
+    for promises in ((EIGHTY, CAPACITY), (EIGHTY,), ()):
+        found = quick(own, Asked.read(asked(*promises)))
+        assert len(found.yes) == len(own.plain)
+        assert all(each["room"] > -0.1 for each in promised(own, found))
+    assert np.array_equal(found.yes, own.plain)  # without a promise
 
 
 def test_stricter_bounds_cost_more_and_move_the_groups(learned):

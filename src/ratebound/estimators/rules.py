@@ -449,7 +449,7 @@ def rules_for(compiled: Compiled, known: Rules) -> Rules:
     scorer = _scorer(compiled, forecast, flat)
     rules = Rules(compiled, scorer, known.outside, known.split, known.seed, known.together)
     rules.learned = known
-    if len(compiled.constraints) == known.promises:  # other bounds, most likely: a start
+    if known.planes and len(compiled.constraints) == known.promises:  # other bounds, most likely
         rules.ask(known.weights[known.planes[-STARTS:]])
     return rules
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.auditing.unpromised import looks_protected
 from ratebound.base.dates import date_orders, read_dates
 from ratebound.base.types import Array
 from ratebound.problem.frames import is_missing
@@ -25,12 +26,6 @@ from ratebound.tables.table import Table, read_table
 FEW = 20  # values up to which each is a group
 SHOWN = 8  # rows that are shown
 LONGEST = 60  # letters of a cell that are shown
-# Names of columns that laws on discrimination ask about, in a few languages' worth of spellings.
-PROTECTED = re.compile(
-    r"(?i)(^|[\W_\d])(sex|gender|race|rac\d?p|ethnic\w*|hispanic|nationality|citizen\w*|native\w*|"
-    r"relig\w*|age|agep|birth\w*|dob|disab\w*|marital\w*|married|mar|pregnan\w*|orientation|veteran|"
-    r"color|colour|caste|language)($|[\W_\d])|(gender|ethnic|religio|nationalit|disabilit)"
-)
 PROTECTED_VALUES = (
     {"female", "male"}, {"f", "m"}, {"woman", "man"}, {"women", "men"}, {"black", "white"},
 )  # fmt: skip
@@ -82,7 +77,7 @@ def described(opened: Opened) -> dict[str, Any]:
                 "examples": list(examples),
                 "done": treatment.words,
                 "dates": _date_range(table[name]) if treatment.action == "date" else None,
-                "protected": looks_protected(name, counted),
+                "protected": seems_protected(name, counted),
                 "values": None if counted is None else [[plain(v), n] for v, n in counted],
                 "number": table.kinds[name] == "number",
             }
@@ -102,14 +97,16 @@ def _shown(table: Table) -> int:
     return min(SHOWN, len(table))
 
 
-def looks_protected(name: str, counted: Sequence[tuple[Any, int]] | None) -> bool:
-    """Whether a column looks like one that laws on discrimination ask about.
+def seems_protected(name: str, counted: Sequence[tuple[Any, int]] | None) -> bool:
+    """Whether a column looks protected, by its name or by its values.
 
-    >>> [looks_protected(name, None) for name in ("sex", "applicant_age", "RAC1P", "wage", "message")]
-    [True, True, True, False, False]
+    >>> seems_protected("applicant_sex", None), seems_protected("x7", [("Male", 5), ("Female", 4)])
+    (True, True)
+    >>> seems_protected("wage", None)
+    False
     """
     texts = {str(value).strip().casefold() for value, _ in counted or ()}
-    return bool(PROTECTED.search(name)) or any(own <= texts for own in PROTECTED_VALUES)
+    return looks_protected(name) or any(own <= texts for own in PROTECTED_VALUES)
 
 
 def likely_label(columns: Sequence[Mapping[str, Any]]) -> str | None:
