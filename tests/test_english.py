@@ -19,7 +19,11 @@ PARTS = (
     "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
     "src", "tests", "benchmarks", "examples", "experiments", "docs",
 )  # fmt: skip
-DONE = ("README.md",)  # in the end all of them
+DONE = (
+    "README.md",
+    *(f"src/ratebound/{room}" for room in ("base", "game", "kernels", "problem")),
+    *(f"tests/{room}" for room in ("base", "game", "kernels")),
+)  # in the end all of them
 
 START = r"(?:^|[.:;!?)] |\n\n)"  # of a sentence
 CONDITION = (  # what follows a "where" that means "if"

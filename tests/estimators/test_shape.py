@@ -191,7 +191,7 @@ def learner_of(start, fit=rb.Descending):
 @pytest.mark.parametrize(
     ("learner", "words"),
     [
-        (learner_of(lambda rows, k, seed: Biased(rows, k)), "differs from what its scorer gives"),
+        (learner_of(lambda rows, k, seed: Biased(rows, k)), "differs from its scorer's scores"),
         (learner_of(lambda rows, k, seed: Biased(rows, 3)), r"shape \(1, 1, 300\).* got \(3, 1, 300\)"),
         (
             learner_of(lambda rows, k, seed: Biased(rows, k), rb.Answering),

@@ -1,8 +1,8 @@
 """Games that one process plays, or several together with a share of the rows each.
 
-As a script, ``python -m tests.game.in_processes FOLDER RANK COUNT``, it plays them all and writes what
-came of them to a file. The rows of process p of N are p, p + N, ... What begins with OWN depends on
-chance that each process has for itself.
+As a script, ``python -m tests.game.in_processes FOLDER RANK COUNT``, it plays them all and writes the
+results to a file. The rows of process p of N are p, p + N, ... Results that begin with OWN depend on
+random draws of each process.
 """
 
 import os
@@ -31,7 +31,7 @@ def people(count, seed, weighted=False):
 
 
 def flowers(count, rank, processes):
-    """Rows of four classes, of which each of two processes has three."""
+    """Rows of four classes; each of two processes has three of them."""
     random = np.random.default_rng(5)
     y = random.integers(3, size=count) + np.arange(count) % 2
     X = random.normal(size=(count, 5)) + np.eye(4, 5)[y]
@@ -76,39 +76,39 @@ def played(rank, count, folder):
         "network": rb.Torch(network, 0.01),
         "networks": rb.Torch(network, [0.01, 0.02], l2=0.01),
     }
-    found = {}
+    games = {}
     for name, learner in learners.items():
         keep = {"rounds": 8, "keep": rb.Keep(every=4)}
-        found[f"{name}, all rows"] = rb.play(train, learner, batch_size=None, **keep)
-        found[f"{name}, batches"] = rb.play(train, learner, watch={"other": other}, **batches, **keep)
-        found[f"{name}, judged"] = rb.play(train, learner, judge=other, **batches, **keep)
+        games[f"{name}, all rows"] = rb.play(train, learner, batch_size=None, **keep)
+        games[f"{name}, batches"] = rb.play(train, learner, watch={"other": other}, **batches, **keep)
+        games[f"{name}, judged"] = rb.play(train, learner, judge=other, **batches, **keep)
     how: dict = {**batches, "rounds": 8, "keep": rb.Keep(every=4)}
     wide = rb.Linear(0.1, dtype="float64")
     unbiased = rb.Rules(estimate="unbiased", shuffle=False)
-    found["unbiased"] = rb.play(train, wide, **how | {"rules": unbiased})
+    games["unbiased"] = rb.play(train, wide, **how | {"rules": unbiased})
     theorem = rb.SwapRegret("theorem", optimizer="sgd")
-    found["theorem"] = rb.play(train, wide, player=theorem, **how | {"rules": unbiased})
-    found["proxies"] = rb.play(train, wide, player=rb.Lagrangian(), **how)
+    games["theorem"] = rb.play(train, wide, player=theorem, **how | {"rules": unbiased})
+    games["proxies"] = rb.play(train, wide, player=rb.Lagrangian(), **how)
     area = rb.Problem(rb.error_rate(), [rb.roc_auc() >= 0.7, rb.false_positive_rate(at="low") <= 0.5])
-    found["learned thresholds"] = rb.play(compiled(area, people(400, 3)), wide, **how)
+    games["learned thresholds"] = rb.play(compiled(area, people(400, 3)), wide, **how)
     costs = rb.Problem(rb.cost(false_negative=2, column="price"), [rb.positive_rate() <= 0.3])
-    found["costs"] = rb.play(compiled(costs, people(400, 3, weighted=True)), wide, **how)
+    games["costs"] = rb.play(compiled(costs, people(400, 3, weighted=True)), wide, **how)
     best = compiled(rb.Problem(maximize=rb.f_score()), people(400, 4))
-    found["a goal that is no sum"] = rb.play(best, wide, **how | {"rounds": 4})
+    games["a goal that is not a sum"] = rb.play(best, wide, **how | {"rounds": 4})
     several = rb.Problem(rb.error_rate(), [rb.recall(of="rose", wild=True) >= 0.8])
-    found["several classes"] = rb.play(rb.compile(several, flowers(400, rank, count)), wide, **how)
+    games["several classes"] = rb.play(rb.compile(several, flowers(400, rank, count)), wide, **how)
     on_disk = rb.Parquet(f"{folder}/rows.parquet", label="y", columns=["sex"])
     stored = rb.compile(rb.Problem(rb.error_rate(), [rb.positive_rate(sex="M") <= 0.3]), on_disk)
-    found["rows on disk"] = judged_on(found["linear, batches"], stored)
+    games["rows on disk"] = judged_on(games["linear, batches"], stored)
     drawn = {"batch_size": 64, "rounds": 8, "keep": rb.Keep(every=4)}
-    found["OWN shuffled"] = rb.play(train, wide, **drawn)
-    found["OWN folds"] = rb.play(train, wide, judge=rb.Folds(3), **drawn)
-    found["OWN on disk"] = rb.play(stored, wide, **drawn)
-    return found
+    games["OWN shuffled"] = rb.play(train, wide, **drawn)
+    games["OWN folds"] = rb.play(train, wide, judge=rb.Folds(3), **drawn)
+    games["OWN on disk"] = rb.play(stored, wide, **drawn)
+    return games
 
 
 def judged(rank, count):
-    """What audits and certificates say of given models on the share of this process."""
+    """The results of audits and certificates of given models, on the share of this process."""
 
     def share(rows):
         return rows.only(np.arange(rank, len(rows), count))
@@ -137,11 +137,11 @@ def judged(rank, count):
 
 
 def numbers(trace):
-    """What is compared of a trace."""
+    """The arrays of a trace that are compared."""
     names = ("objectives", "violations", "multipliers", "parameters", "round", "setting")
-    found = {name: getattr(trace, name) for name in names}
-    found |= {f"watched {name}": values.violations for name, values in trace.watched.items()}
-    return found | {f"threshold {name}": at for name, at in trace.thresholds.items()}
+    compared = {name: getattr(trace, name) for name in names}
+    compared |= {f"watched {name}": values.violations for name, values in trace.watched.items()}
+    return compared | {f"threshold {name}": at for name, at in trace.thresholds.items()}
 
 
 def main(folder, rank, count):
@@ -152,24 +152,24 @@ def main(folder, rank, count):
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=count
     )
-    found = {
+    results = {
         f"{game}/{name}": array
         for game, trace in played(rank, count, folder).items()
         for name, array in numbers(trace).items()
     }
-    found |= {
+    results |= {
         f"{what}/{name}": each for what, own in judged(rank, count).items() for name, each in own.items()
     }
-    found["refused"] = refused(rank, count)
-    found["command"] = [
+    results["refused"] = refused(rank, count)
+    results["command"] = [
         main_command(["train", f"{folder}/rows.csv", *WORDS, "--out", f"{folder}/model"])
     ]
-    np.savez(Path(folder) / f"{rank}.npz", **found)
+    np.savez(Path(folder) / f"{rank}.npz", **results)
     try:
         lose_one(rank, count, folder)
     except processes.ProcessLost as error:
         (Path(folder) / "lost").write_text(str(error))
-        os._exit(0)  # there is nobody left to say goodbye to
+        os._exit(0)  # the other process is gone, so a regular exit would hang
 
 
 class Drifting(rb.Linear):
@@ -182,7 +182,7 @@ class Drifting(rb.Linear):
 
 
 def refused(rank, count):
-    """What is said where several processes cannot train a model."""
+    """The errors if several processes cannot train a model."""
     import pyarrow
     from sklearn.linear_model import LogisticRegression
     from torch import nn

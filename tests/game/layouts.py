@@ -1,4 +1,4 @@
-"""Games whose rows meet their slices in each of the ways that there are, on the CPU and as on a GPU."""
+"""Games that map rows to slices in every way, on the CPU and as on a GPU."""
 
 import pytest
 

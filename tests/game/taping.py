@@ -1,15 +1,15 @@
-"""A CUDA graph without a GPU: operations noted as they happen, and done again on the same tensors."""
+"""A CUDA graph without a GPU: operations are recorded, and repeated on the same tensors."""
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-# What a recording on a GPU may not hold: waiting for a number, and results whose size depends on one.
+# Not allowed in a recording on a GPU: waiting for a number, and results whose size depends on one.
 REFUSED = ("_local_scalar_dense", "nonzero", "unique", "masked_select", "equal", "bincount")
 
 
 class Tape(TorchDispatchMode):
-    """Every operation while it is entered, for `replay`; what they wrote to is as before afterwards."""
+    """Records every operation while it is entered, for `replay`; then restores what they wrote to."""
 
     def __init__(self):
         super().__init__()
@@ -22,9 +22,9 @@ class Tape(TorchDispatchMode):
         named = zip(args, func._schema.arguments, strict=False)  # others are given by name
         written = [each for each, argument in named if argument.is_write]
         self.before += [(each, each.clone()) for each in written]
-        found = func(*args, **(kwargs or {}))
-        self.notes.append((func, args, kwargs or {}, found))
-        return found
+        result = func(*args, **(kwargs or {}))
+        self.notes.append((func, args, kwargs or {}, result))
+        return result
 
     @torch.no_grad()
     def __exit__(self, *error):
@@ -34,9 +34,9 @@ class Tape(TorchDispatchMode):
 
     @torch.no_grad()
     def replay(self):
-        for func, args, kwargs, found in self.notes:
+        for func, args, kwargs, result in self.notes:
             again = func(*args, **kwargs)
-            for place, value in zip(tree_leaves(found), tree_leaves(again), strict=True):
+            for place, value in zip(tree_leaves(result), tree_leaves(again), strict=True):
                 if isinstance(place, torch.Tensor) and place.data_ptr() != value.data_ptr():
                     place.copy_(value)
 

@@ -1,7 +1,7 @@
 """Oracle rounds on problems whose optimum over all mixtures of classifiers is known by enumeration.
 
-Rows are of a few kinds that the features tell apart, so there are 2^kinds classifiers, a decision tree
-is an exact oracle, and SciPy's linear program over all of them says what the best mixture is.
+The features distinguish a few kinds of rows, so there are 2^kinds classifiers, a decision tree
+is an exact oracle, and SciPy's linear program over all of them gives the best mixture.
 """
 
 import itertools
@@ -34,7 +34,7 @@ def population(seed, rows=60, **options):
 
 
 def goals():
-    """Some that cost little, some that cost much, and two that cannot be kept together."""
+    """Some cost little, some cost much, and two cannot be kept together."""
     return {
         "one": [rb.positive_rate() <= 0.3],
         "recall": [rb.recall(group="b") >= 0.9, rb.positive_rate(group="b") <= 0.7],
@@ -51,7 +51,7 @@ def compiled_on(seed, subject_to, **options):
 
 
 def all_values(compiled):
-    """Objective and violations (2^KINDS, 1+m), of counts per row, of every classifier there is."""
+    """Objective and violations (2^KINDS, 1+m), of counts per row, of every possible classifier."""
     rules = np.array(list(itertools.product([-1.0, 1.0], repeat=KINDS)))
     objectives, violations = compiled.evaluate(rules @ compiled.features.T)
     return np.column_stack([objectives, violations / compiled.scale[1:]])
@@ -79,21 +79,21 @@ def best_mixture(values, fine=None):
 def test_cutting_planes_find_the_best_of_all_mixtures(name, seed):
     compiled = compiled_on(seed, goals()[name])
     trace = rb.play(compiled, rb.Oracle(TREE, tolerance=0.0))
-    mixture, found = rb.shrink(trace), rb.duality_gap(trace)
+    mixture, gap = rb.shrink(trace), rb.duality_gap(trace)
     values = all_values(compiled)
     optimum = best_mixture(values)
     assert trace.ended == "gap"
     assert len(trace) < 30
-    if optimum is None:  # then it is the best at the fine that the multipliers came to
+    if optimum is None:  # then it is the best at the fine that the multipliers reached
         assert not mixture.status.feasible
-        assert not found.feasible
-        assert found.upper == pytest.approx(best_mixture(values, fine=found.radius), abs=1e-9)
-        assert "worst violation" in repr(found)
+        assert not gap.feasible
+        assert gap.upper == pytest.approx(best_mixture(values, fine=gap.radius), abs=1e-9)
+        assert "worst violation" in repr(gap)
         return
     assert mixture.status.feasible
     assert mixture.objectives["train"] == pytest.approx(optimum, abs=1e-9)
-    assert found.upper == pytest.approx(optimum, abs=1e-9)
-    assert found.lower == pytest.approx(optimum, abs=1e-9)
+    assert gap.upper == pytest.approx(optimum, abs=1e-9)
+    assert gap.lower == pytest.approx(optimum, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["one", "recall", "parity"])
@@ -135,8 +135,8 @@ def test_a_grid_brackets_the_optimum():
     assert trace.settings == list(range(64))
     assert (trace.round == 1).all()
     assert rb.shrink(trace).objectives["train"] == pytest.approx(optimum, abs=1e-3)
-    found = rb.duality_gap(trace)
-    assert found.lower - 1e-9 <= optimum <= found.upper + 1e-9
+    gap = rb.duality_gap(trace)
+    assert gap.lower - 1e-9 <= optimum <= gap.upper + 1e-9
 
 
 # --- the gap -------------------------------------------------------------------------------------
@@ -163,13 +163,13 @@ PLAYERS = st.sampled_from(
 def test_the_optimum_lies_between_the_bounds(wanted, player, seed, rounds):
     compiled = compiled_on(seed, [rate(bound) for rate, bound in wanted])
     trace = rb.play(compiled, rb.Oracle(TREE), player=player, rounds=rounds)
-    found, values = rb.duality_gap(trace), all_values(compiled)
-    optimum = best_mixture(values, None if found.feasible else found.radius)
-    assert found.lower <= optimum + 1e-8
-    assert optimum <= found.upper + 1e-8
-    assert found.upper - optimum <= found.gap + 1e-8
+    gap, values = rb.duality_gap(trace), all_values(compiled)
+    optimum = best_mixture(values, None if gap.feasible else gap.radius)
+    assert gap.lower <= optimum + 1e-8
+    assert optimum <= gap.upper + 1e-8
+    assert gap.upper - optimum <= gap.gap + 1e-8
     always = best_mixture(values)
-    assert always is None or found.lower <= always + 1e-8
+    assert always is None or gap.lower <= always + 1e-8
 
 
 def test_the_gap_of_a_model_that_descends_is_not_known():
@@ -237,7 +237,7 @@ def test_a_grid_plays_with_models_that_descend():
 
 
 class Fading(ClassifierMixin, BaseEstimator):
-    """A poor oracle: good without constraints, and else it says no to everyone."""
+    """A poor oracle: good without constraints; otherwise it says no to everyone."""
 
     def fit(self, X, y, sample_weight):
         self.good_ = np.ptp(sample_weight) == 0
@@ -253,7 +253,7 @@ def test_multipliers_move_by_the_best_answer_so_far():
     player = rb.ExternalRegret(0.01, "sgd")
     trace = rb.play(compiled, rb.Oracle(Fading()), player=player, rounds=4)
     assert trace.objectives[1:] == pytest.approx(compiled.populations["train"].y.mean())
-    moved = 0.01 * trace.violations[0, 0] * np.arange(4)  # by the first iterate's, every time
+    moved = 0.01 * trace.violations[0, 0] * np.arange(4)  # by the first iterate's violation, every time
     assert trace.multipliers[:, 1] == pytest.approx(moved)
     assert rb.duality_gap(trace).gap >= 0
 
@@ -278,8 +278,8 @@ def test_weights_count_rows_that_often():
     weighted = rb.compile(problem, population(4, weights=times))
     traces = [rb.play(c, rb.Oracle(TREE)) for c in (weighted, rb.compile(problem, twice))]
     assert traces[0].multipliers[:3] == pytest.approx(traces[1].multipliers[:3])
-    found = [(rb.shrink(trace).objectives["train"], rb.duality_gap(trace).gap) for trace in traces]
-    assert found[0] == pytest.approx(found[1], abs=1e-9)
+    results = [(rb.shrink(trace).objectives["train"], rb.duality_gap(trace).gap) for trace in traces]
+    assert results[0] == pytest.approx(results[1], abs=1e-9)
 
 
 def test_several_populations():
@@ -295,7 +295,7 @@ def test_several_populations():
 
 
 def test_one_class_needs_no_fit():
-    """Where all labels agree, or nothing is counted, the best answer is one decision for everyone."""
+    """If all labels agree, or nothing is counted, the best answer is one decision for everyone."""
     people = rb.Population(np.eye(3), [1, 1, 1], columns={"group": ["a", "a", "b"]})
     compiled = rb.compile(rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.5]), people)
     trace = rb.play(compiled, rb.Oracle(Refusing()))
@@ -308,7 +308,7 @@ def test_one_class_needs_no_fit():
 
 
 class Refusing(ClassifierMixin, BaseEstimator):
-    """Raises once it is asked to fit rows that are not all alike."""
+    """Raises when it must fit rows that are not all alike."""
 
     def __init__(self, error=None):
         self.error = error
@@ -330,7 +330,7 @@ def test_an_interrupted_game_hands_over_what_there_is():
     assert len(trace) == 1
     assert len(rb.shrink(trace)) == 1
     crowded = rb.compile(compiled.problem, population(0, weights=np.arange(1, 61)))
-    with pytest.raises(KeyboardInterrupt):  # in the first fit: there is nothing
+    with pytest.raises(KeyboardInterrupt):  # in the first fit: there is nothing to return
         rb.play(crowded, rb.Oracle(Refusing(KeyboardInterrupt())))
 
 
@@ -401,7 +401,7 @@ def test_what_does_not_apply_is_refused(options, words):
     ids=["at", "roc_auc", "learned"],
 )
 def test_other_thresholds_are_refused(constraint):
-    with pytest.raises(ValueError, match=r"(recall|roc_auc).*decides at 0 alone.*rb\.Linear"):
+    with pytest.raises(ValueError, match=r"(recall|roc_auc).*decides only at 0.*rb\.Linear"):
         rb.play(compiled_on(0, [constraint]), rb.Oracle(TREE))
 
 
@@ -433,7 +433,7 @@ def test_players_check_their_numbers(make, words):
     "player", [rb.ExternalRegret(0.2, "sgd", radius=5.0), rb.SwapRegret(1.0, "sgd")]
 )
 def test_the_average_is_of_the_answers_that_moved_the_multipliers(player):
-    """Shallow trees often answer worse than an earlier tree does, which then is the answer."""
+    """A shallow tree is often a worse answer than an earlier tree, which is then the answer."""
     random = np.random.default_rng(0)
     X, group = random.normal(size=(400, 3)), random.choice(["a", "b"], 400)
     y = X[:, 0] * X[:, 1] + 0.5 * (group == "a") + 0.5 * random.normal(size=400) > 0
@@ -448,6 +448,6 @@ def test_the_average_is_of_the_answers_that_moved_the_multipliers(player):
     assert len(set(answers)) < 50
     weights = trace.multipliers[:, 0] if trace.averaging == "by objective" else np.ones(len(trace))
     expected = weights @ values[answers] / weights.sum()
-    found = rb.average(trace)
-    assert found.objectives["train"] == pytest.approx(expected[0], abs=1e-9)
-    assert found.violations["train"] == pytest.approx(expected[1:], abs=1e-9)
+    mixture = rb.average(trace)
+    assert mixture.objectives["train"] == pytest.approx(expected[0], abs=1e-9)
+    assert mixture.violations["train"] == pytest.approx(expected[1:], abs=1e-9)

@@ -1,4 +1,4 @@
-"""What `play` takes is checked before training, for every learner alike."""
+"""The arguments of `play` are checked before training, for every learner."""
 
 import math
 
@@ -15,7 +15,7 @@ COMPILED = rb.compile(PROBLEM, people(60, noise=0).population())
 
 
 class Untrained(rb.Learner):
-    """Stands in for a learner and fails the test if it is asked to train."""
+    """A learner that fails the test if it is asked to train."""
 
     def start(self, rows, settings, seed):
         pytest.fail("training began")

@@ -1,4 +1,4 @@
-"""Games with costs by amounts: batches show what `evaluate` counts, and gradients are of the loss."""
+"""Games with costs by amounts: batches show what `evaluate` counts, and gradients match the loss."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_unbiased_estimates_have_the_exact_values_as_their_mean(weighted):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("proxy", ["logistic", "sigmoid"])
 def test_the_gradient_is_that_of_the_cost_by_differences(weighted, proxy):
-    """Of the objective: what a miss and a false alarm cost, times the proxy of each."""
+    """The objective: the costs of a miss and of a false alarm, times the proxy of each."""
     compiled, scores = some(weighted)
     rows, bound = compiled.first, PROXIES[proxy].one
     problem = rb.Problem('cost(false_negative=2, column="loan")')

@@ -74,7 +74,7 @@ def test_no_round_waits_for_the_device(player, groups):
 @pytest.mark.parametrize("groups", [3, 40])
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 def test_rounds_in_a_loop_of_ones_own_are_replayed(player, groups, monkeypatch):
-    """Against `Game.round`; they are recorded once for each shape, and wait for nothing from then on."""
+    """Against `Game.round`; rounds are recorded once for each shape, and then never wait."""
     captured, plain = [], _recording.Recorder._captured
     monkeypatch.setattr(
         _recording.Recorder, "_captured", lambda *given: captured.append(0) or plain(*given)
@@ -94,8 +94,8 @@ def test_rounds_in_a_loop_of_ones_own_are_replayed(player, groups, monkeypatch):
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert len(captured) == 2
-    for found, expected in pairs:
-        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    for computed, expected in pairs:
+        torch.testing.assert_close(computed, expected, rtol=1e-5, atol=1e-6)
     weights = rounds.state.multipliers.weights
     torch.testing.assert_close(weights, state.multipliers.weights, rtol=1e-6, atol=1e-6)
 
@@ -104,18 +104,18 @@ def test_rounds_in_a_loop_of_ones_own_are_replayed(player, groups, monkeypatch):
 @pytest.mark.parametrize("settings", [1, 2])
 def test_rounded_products_train_to_the_same_rates(settings, precision):
     problem, before = compiled(3), torch.backends.cuda.matmul.allow_tf32
-    found = [
+    traces = [
         rb.play(
             problem, rb.MLP((32,), [0.01] * settings, device="cuda", precision=each), rounds=200,
             batch_size=1024, keep=rb.Keep(50), progress=False,
         )
         for each in ("float32", precision)
     ]  # fmt: skip
-    np.testing.assert_allclose(found[1].objectives, found[0].objectives, atol=0.02)
-    np.testing.assert_allclose(found[1].violations, found[0].violations, atol=0.05)
-    exact = found[1].scorer.scores(found[1].parameters, problem.populations["train"].features)
-    objectives, _ = problem.evaluate(exact, found[1].thresholds)
-    np.testing.assert_allclose(found[1].objectives, objectives, atol=2e-3)
+    np.testing.assert_allclose(traces[1].objectives, traces[0].objectives, atol=0.02)
+    np.testing.assert_allclose(traces[1].violations, traces[0].violations, atol=0.05)
+    exact = traces[1].scorer.scores(traces[1].parameters, problem.populations["train"].features)
+    objectives, _ = problem.evaluate(exact, traces[1].thresholds)
+    np.testing.assert_allclose(traces[1].objectives, objectives, atol=2e-3)
     assert torch.backends.cuda.matmul.allow_tf32 == before
 
 
@@ -207,7 +207,7 @@ def test_orders_of_categories_are_kept_in_replayed_rounds():
 @pytest.mark.parametrize("settings", [1, 3])
 @pytest.mark.parametrize("kind", ["chain", "lattice"])
 def test_scores_kept_on_the_device_are_those_that_are_deployed(kind, settings):
-    """To the last bit, but for those that rounding in double precision leaves on an edge."""
+    """To the last bit, except for scores that rounding in double precision leaves on an edge."""
     rates = [0.01] * settings
     learner = {
         "chain": rb.Torch(
@@ -295,7 +295,7 @@ def test_many_constraints_of_several_settings_are_recorded():
 
 
 def test_constraints_of_ones_own_train_on_the_device():
-    """A budget on the norm of the weights, beside a rate: as on the CPU, and kept by the mixture."""
+    """A budget on the norm of the weights, and a rate: as on the CPU, and the mixture keeps both."""
 
     def norm(model, rows):
         return model.module.weight.abs().sum()

@@ -116,7 +116,7 @@ def test_objectives_are_those_of_models_without_the_fold(learner):
 
 @pytest.mark.parametrize("learner", TAKING)
 def test_deployed_is_the_model_of_all_rows(learner):
-    """At multipliers that stand still, it is the model that would be trained without a judge."""
+    """If multipliers do not move, it is the model that would be trained without a judge."""
     train = compiled(weighted=True)
     one, other = (play(learner, train, judge, player=STILL) for judge in (rb.Folds(COUNT), None))
     scores = [trace.scorer.scores(trace.parameters, X) for trace in (one, other)]
@@ -127,7 +127,7 @@ def test_deployed_is_the_model_of_all_rows(learner):
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_labels_of_a_fold_do_not_reach_the_model_that_judges_it(learner, monkeypatch):
-    """Flip them all, and what was wrong there is right, to the last row."""
+    """If all are flipped, every wrong decision there becomes right, to the last row."""
     folds = folded(compiled(FREE), COUNT, seed=0)
     monkeypatch.setattr("ratebound.game.rounds.folded", lambda *_: folds)
     inside = {"inside": folds.of == 1}
@@ -161,7 +161,7 @@ def test_learned_thresholds_are_shared():
     assert trace.violations[-1, 0] < trace.violations[0, 0] + 0.1
 
 
-# --- what is asked of a trace later ---------------------------------------------------------------
+# --- later queries to a trace ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -226,7 +226,7 @@ def test_several_populations_are_folded_each():
     ids=["trees", "forest"],
 )
 def test_rates_out_of_fold_are_those_of_new_rows(learner, rounds):
-    """Half of the labels are noise, which trees learn by heart: on their own rows rates say nothing."""
+    """Half of the labels are noise, which trees memorise: rates on their own rows are meaningless."""
     random = np.random.default_rng(0)
     features, group = random.normal(size=(3600, 6)), np.where(random.random(3600) < 0.5, "a", "b")
     labels = np.where(group == "a", features[:, 0] > 0, random.random(3600) < 0.5)

@@ -15,7 +15,7 @@ from ratebound.base.arrays import as_like
 from ..extras import torch
 from .layouts import LAYOUTS, game_with
 
-PROXY = {  # of complex scores too: a step into the imaginary differentiates to the last digit
+PROXY = {  # for complex scores too: an imaginary step differentiates to the last digit
     "hinge": lambda s: np.where(np.real(s) > -1, 1 + s, 0),
     "logistic": lambda s: np.log1p(np.exp(s)) / np.log(2),
     "sigmoid": lambda s: 1 / (1 + np.exp(-s)),
@@ -36,7 +36,7 @@ DATA = {
 }
 WEIGHTS = _rng.integers(0, 4, size=N).astype(float)
 SCORES = _rng.normal(scale=1.5, size=(3, N))
-MIXED = _rng.dirichlet(np.ones(8), size=3) * 5  # multipliers of three settings; as many as needed
+MIXED = _rng.dirichlet(np.ones(8), size=3) * 5  # multipliers of three settings, as many as needed
 
 # A problem is a table of rows, the objective first: Σ coefficient · rate + constant, wanted <= 0.
 F, M = {"sex": "F"}, {"sex": "M"}
@@ -80,8 +80,8 @@ def mask_of(on=None, at=None, versus=None, **columns):
 
 
 def coefficients(rows, weights):
-    """What a yes adds to each row of a problem, {threshold: (r, N)}, and the offsets (r,)."""
-    found, offset = {}, np.zeros(len(rows))
+    """The contribution of a yes to each row of a problem, {threshold: (r, N)}, and the offsets (r,)."""
+    by_threshold, offset = {}, np.zeros(len(rows))
     y, h = DATA["y"], DATA["live"]
     for r, (*terms, constant) in enumerate(rows):
         offset[r] += constant
@@ -99,16 +99,16 @@ def coefficients(rows, weights):
                 "true_positives": (s & y, None, None),
             }[kind]
             share = coefficient / (1 if over is None else weights[over].sum())
-            row = found.setdefault(words.get("at", 0.0), np.zeros((len(rows), N)))[r]
+            row = by_threshold.setdefault(words.get("at", 0.0), np.zeros((len(rows), N)))[r]
             row += share * weights * yes
             if no is not None:
                 row -= share * weights * no
                 offset[r] += share * weights[no].sum()
-    return found, offset
+    return by_threshold, offset
 
 
 def scales(rows, weights):
-    """Rows that count, rather than share, are played per row of their population."""
+    """Counts, unlike shares, are divided by the rows of their population."""
     counts = {"wins", "losses", "true_positives"}
     total = weights[NAMES == "train"].sum()
     return np.array([total if any(t[1] in counts for t in terms) else 1.0 for *terms, _ in rows])
@@ -149,7 +149,7 @@ def compiled_of(name, weighted):
 
 
 def spy(kind, *arguments):
-    """A player of this kind, and the list of all violations it is shown."""
+    """A player of this kind, and the list of all violations that it sees."""
     shown = []
 
     class Watched(kind):
@@ -161,7 +161,7 @@ def spy(kind, *arguments):
 
 
 def started(game, scores, weights=None):
-    """The state before the first round, with thresholds and multipliers of our choosing."""
+    """The state before the first round, with given thresholds and multipliers."""
     state = game.start(scores)
     at = [[THRESHOLDS[name] for name in game.compiled.learnable]] * game.settings
     state = replace(state, thresholds=as_like(np.array(at), game.example))
@@ -202,7 +202,7 @@ def test_the_curvature_is_how_the_gradient_bends(name, weighted, layout, monkeyp
     )
     curvature = np.asarray(game.curvature(state, as_like(SCORES[:, rows], game.example), batch))
     np.testing.assert_allclose(curvature, (higher - lower) / (2 * h), atol=1e-9)
-    assert (curvature > 0).all()  # also where no rate counts a row
+    assert (curvature > 0).all()  # even for rows that no rate counts
 
 
 @pytest.mark.parametrize(("loss", "proxy"), [("logistic", "sigmoid"), ("hinge", "logistic")])
@@ -270,7 +270,7 @@ def test_loss_and_proxy_may_differ(name, proxy, loss):
 
 
 def epoch(compiled, batches, seed=0):
-    """Rows of each batch of one epoch, every population shared out evenly."""
+    """The rows of each batch of one epoch, with every population spread evenly."""
     rng = np.random.default_rng(seed)
     parts = [
         np.split(rng.permutation(np.arange(w.start, w.stop)), batches) for w in compiled.rows.values()
@@ -281,7 +281,7 @@ def epoch(compiled, batches, seed=0):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_minibatches_average_to_the_whole(name, layout, monkeypatch):
-    """Gradients always, and violations where they are to be unbiased: exactly, over an epoch."""
+    """Gradients always, and violations with unbiased estimates, are exact over an epoch."""
     compiled, rows = compiled_of(name, weighted=True)
     player, shown = spy(rb.ExternalRegret)
     game = game_with(layout, monkeypatch, compiled, player, rules=rb.Rules(estimate="unbiased"))
@@ -302,9 +302,9 @@ def test_minibatches_average_to_the_whole(name, layout, monkeypatch):
 @pytest.mark.parametrize("estimate", ["running", "unbiased"])
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "dense"])
 def test_every_layout_plays_the_same_game(name, layout, estimate, monkeypatch):
-    """Twelve rounds on batches, each layout against the default one, thresholds and all."""
+    """Twelve rounds on batches, each layout against the default one, including thresholds."""
     compiled, rows = compiled_of(name, weighted=True)
-    found = {}
+    results = {}
     for each in ("dense", layout):
         game = game_with(
             each,
@@ -318,12 +318,12 @@ def test_every_layout_plays_the_same_game(name, layout, estimate, monkeypatch):
         for own in epoch(compiled, 12):
             gradient, state = play_round(game, state, SCORES[:, rows][:, own], game.batch(own))
             gradients.append(np.asarray(gradient))
-        found[each] = (
+        results[each] = (
             np.array(gradients),
             np.asarray(state.multipliers.weights),
             np.asarray(state.thresholds),
         )
-    for ours, theirs in zip(*found.values(), strict=True):
+    for ours, theirs in zip(*results.values(), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-6)
 
 
@@ -396,7 +396,7 @@ def _features(rows):
     return np.column_stack([DATA["y"] - 0.5, DATA["sex"] == "F"])[rows].astype(float)
 
 
-# --- what the λ-player is shown ------------------------------------------------------------------
+# --- what the λ-player sees ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -409,14 +409,14 @@ def test_a_full_batch_shows_the_exact_violations(name, weighted, estimate, layou
     game = game_with(
         layout, monkeypatch, compiled, player, settings=3, rules=rb.Rules(estimate=estimate)
     )
-    # Started from other scores than it is shown, so that nothing is exact merely by not moving.
+    # It starts from other scores than it sees, so that nothing is exact only because it does not move.
     state = started(game, SCORES[::-1, rows])
     play_round(game, state, SCORES[:, rows], game.batch(None))
     _, violations = compiled.evaluate(SCORES[:, rows], {k: [v] * 3 for k, v in THRESHOLDS.items()})
     np.testing.assert_allclose(shown[0], violations / compiled.scale[1:], atol=1e-6)
     weights = WEIGHTS if weighted else np.ones(N)
     np.testing.assert_array_equal(compiled.scale, scales(PROBLEMS[name], weights))
-    # And what `evaluate` says is what the rates mean.
+    # And `evaluate` agrees with the definition of the rates.
     parts, offset = coefficients(PROBLEMS[name], weights)
     for k in range(3):
         by_hand = offset + sum(c @ (SCORES[k] >= THRESHOLDS.get(at, at)) for at, c in parts.items())
@@ -441,7 +441,7 @@ RARE = np.arange(8000) % 80 == 0  # 1.25% of the rows
 
 
 def rare_game(estimate):
-    """A game on 8,000 rows with a floor on a rare group's positive rate, nine tenths of it said yes."""
+    """A game on 8,000 rows with a floor on a rare group's positive rate; nine tenths of it get a yes."""
     group = np.where(RARE, "rare", "other")
     people = rb.Population(np.zeros((8000, 1)), np.arange(8000) % 2 == 0, columns={"group": group})
     problem = rb.Problem(rb.error_rate(), [rb.positive_rate(group="rare") >= 0.95])
@@ -513,7 +513,7 @@ WATCHING = {
 @pytest.mark.parametrize("estimate", ["running", "unbiased"])
 @pytest.mark.parametrize("watching", WATCHING)
 def test_the_bound_holds_for_any_scores_and_batches(name, estimate, watching):
-    """Batches of one row, of one group's rows alone, with repeats, and of everyone."""
+    """Batches of one row, of one group only, with repeats, and of all rows."""
     compiled, rows = compiled_of(name, weighted=True)
     kind, proxy = WATCHING[watching]
     player, shown = spy(kind)
@@ -532,7 +532,7 @@ def test_the_bound_holds_for_any_scores_and_batches(name, estimate, watching):
 
 
 def test_the_bound_is_the_largest_violation_there_is():
-    """A promise on 12 positives of 5,000 rows: a batch of one of them says that each row is one."""
+    """A promise on 12 positives of 5,000 rows: a batch of one of them implies that every row is one."""
     y = np.arange(5000) < 12
     compiled = rb.compile(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]), rb.Population(None, y))
     assert rb.Game(compiled).bound() == pytest.approx(0.9)  # from .9 - 1 to .9 - 0

@@ -1,4 +1,4 @@
-"""Constraints of one's own in training: against known optima, brute force, and what is refused."""
+"""User-defined constraints in training: against known optima and brute force; and refusals."""
 
 import copy
 
@@ -48,7 +48,7 @@ def played(*own, promises=("recall() >= 0.7",), module=linear, rates=0.05, rows=
 
 
 def test_an_l1_budget_has_the_optimum_that_scipy_finds():
-    """The least mean logistic loss at a norm of at most 1, by iterates averaged."""
+    """The least mean logistic loss at a norm of at most 1, by averaged iterates."""
     random = np.random.default_rng(1)
     given = random.normal(size=(400, 4)).astype(np.float32)
     y = given @ [1.5, -1.0, 0.5, 0.0] + random.logistic(size=400) > 0
@@ -235,7 +235,7 @@ def test_a_judge_and_what_is_watched_have_values_of_their_own():
 
 
 def test_values_are_asked_as_the_model_is_deployed():
-    """Neither gradients nor dropout while λ looks; both are back for the next step."""
+    """No gradients and no dropout while λ evaluates; both return for the next step."""
     states = []
 
     def looking(model, rows):
@@ -252,7 +252,7 @@ def test_values_are_asked_as_the_model_is_deployed():
     assert states[:4] == [(False, False), ("proxy", True, True)] * 2
 
 
-# --- loops of one's own ---------------------------------------------------------------------------
+# --- the user's own loops -------------------------------------------------------------------------
 
 
 def own_loop(compiled, rounds=3):
@@ -293,9 +293,9 @@ def test_a_loop_without_its_proxies_is_an_error():
     playing = game.recorded(game.start(np.zeros(200)))
     scores = torch.zeros(200)
     playing(scores)
-    with pytest.raises(ValueError, match=r"gap: the model has to descend .* add rounds.proxies"):
+    with pytest.raises(ValueError, match=r"gap: the model must also descend .* add rounds.proxies"):
         playing(scores)
-    assert playing.weights.shape == (1, 2)  # whoever multiplies by hand asks for these
+    assert playing.weights.shape == (1, 2)  # for loops that multiply by hand
     playing(scores)
 
 
@@ -382,7 +382,7 @@ def test_learners_that_cannot_take_one_say_what_can(learner, name):
 def test_folds_and_theorems_are_refused():
     with pytest.raises(ValueError, match=r"gap <= 0.02: judge=rb.Folds\(...\) knows rates alone"):
         played(calibration(), judge=rb.Folds(2))
-    with pytest.raises(ValueError, match=r"gap <= 0.02: nobody knows how large"):
+    with pytest.raises(ValueError, match=r"gap <= 0.02: the size .* has no known bound"):
         played(calibration(), player=rb.SwapRegret("theorem", optimizer="sgd"))
 
 
@@ -482,5 +482,5 @@ def test_a_learner_of_ones_own_takes_them():
     np.testing.assert_allclose(
         trace.violations[:, 1], abs(trace.parameters[:, :-1]).sum(axis=1) - 0.5, atol=1e-5
     )
-    assert trace.violations[0, 1] > 0.5  # where it starts
+    assert trace.violations[0, 1] > 0.5  # at its start
     assert rb.shrink(trace).status.feasible

@@ -1,4 +1,4 @@
-"""Two data sets: the model descends on its own rows, the λ-player and the violations see the judge's."""
+"""Two data sets: the model descends on its own rows; the λ-player and violations use the judge's."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def same(one, other, fields=FIELDS):
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in fields)
 
 
-# --- what a trace says ---------------------------------------------------------------------------
+# --- the trace -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -142,7 +142,7 @@ def test_several_populations_and_tables():
 
 @pytest.mark.parametrize("learner", DESCENDING | GROWING)
 def test_the_judges_rows_reach_the_model_through_the_multipliers_alone(learner):
-    """With multipliers that cannot move, what the judge holds changes nothing of the model."""
+    """If multipliers cannot move, the judge's rows do not change the model."""
     still = rb.ExternalRegret(1e-30)
     poisoned = TABLE.population(OTHER, X=-50 * X[OTHER], y=~Y[OTHER])
     one, other = (
@@ -150,7 +150,7 @@ def test_the_judges_rows_reach_the_model_through_the_multipliers_alone(learner):
     )
     assert same(one, other, ("objectives", "parameters"))
     assert not same(one, other, ("violations",))
-    if learner != "batch norm":  # which draws its dropout, and needs no judge's
+    if learner != "batch norm":  # which draws its own dropout
         assert same(one, play(learner, judge=None, player=still), ("objectives", "parameters"))
 
 
@@ -160,19 +160,19 @@ def test_flipped_labels_of_the_judge_move_the_multipliers_first(learner):
         return play(learner, judge=judge, rounds=rounds, keep=rb.Keep(1))
 
     flipped = compiled(OTHER, y=~Y[OTHER])
-    # A model that starts at 0 says yes to every row, whatever its label, so it is asked a round later.
+    # A model that starts at 0 says yes to every row, whatever its label, so check one round later.
     rounds = 2 if learner in GROWING or "linear" in learner else 1
     one, other = (after(rounds, judge) for judge in (JUDGE, flipped))
     for field in ("parameters", "objectives"):
         np.testing.assert_allclose(getattr(one, field), getattr(other, field), rtol=1e-9)
-    assert abs(one.multipliers - other.multipliers).max() > 1e-12  # Adam begins with signs alone
+    assert abs(one.multipliers - other.multipliers).max() > 1e-12  # Adam's first step uses only signs
 
 
 @pytest.mark.parametrize("learner", GROWING)
 def test_trees_do_not_change_where_promises_never_bind(learner):
     easy = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.99])
     train, judge = compiled(OWN, easy), compiled(OTHER, easy)
-    asleep = rb.ExternalRegret()  # at 0 until something is violated, once trees know any row
+    asleep = rb.ExternalRegret()  # at 0 until something is violated, after the first trees
     alone = rb.play(train, LEARNERS[learner](), player=asleep, rounds=12)
     judged = rb.play(train, LEARNERS[learner](), player=asleep, rounds=12, judge=judge)
     if (alone.multipliers[:, 1:] == judged.multipliers[:, 1:]).all():
@@ -182,7 +182,7 @@ def test_trees_do_not_change_where_promises_never_bind(learner):
 
 
 def test_a_tree_learns_rows_by_heart_and_the_judge_notices():
-    """The labels of group "b" are noise: trees find them on their own rows, and not on others'."""
+    """The labels of group "b" are noise: trees fit them on their own rows, but not on others."""
     random = np.random.default_rng(0)
     features, group = random.normal(size=(1200, 6)), np.where(random.random(1200) < 0.5, "a", "b")
     labels = np.where(group == "a", features[:, 0] > 0, random.random(1200) < 0.5)
@@ -210,7 +210,7 @@ def test_scores_shown_to_the_judge_are_those_of_the_deployed_model(learner):
     if learner in GROWING:
         fit.grow(*np.ones((2, 1, 400)))
     shown = np.asarray(fit.judged_scores(JUDGE, rows))
-    expected = rb.Descending.judged_scores(fit, JUDGE, rows)  # as a fit of one's own would give them
+    expected = rb.Descending.judged_scores(fit, JUDGE, rows)  # as a user's fit would return them
     np.testing.assert_allclose(shown, expected, atol=1e-5)
 
 
@@ -229,14 +229,14 @@ OTHERS = [
     (
         compiled(OTHER, rb.Problem(rb.error_rate(), PROMISES[:1])),
         ValueError,
-        "None where training has",
+        "None instead of",
     ),
     (
         compiled(OTHER, rb.Problem(rb.error_rate(), [PROMISES[0], rb.positive_rate() <= 0.4])),
         ValueError,
-        r"positive_rate\(\) <= 0.4 where training has positive_rate\(\) <= 0.45.*compiled.problem",
+        r"positive_rate\(\) <= 0.4 instead of positive_rate\(\) <= 0.45.*compiled.problem",
     ),
-    (compiled(OTHER, rb.Problem(-rb.accuracy(), PROMISES)), ValueError, "judge: it is to minimize"),
+    (compiled(OTHER, rb.Problem(-rb.accuracy(), PROMISES)), ValueError, "judge: its objective"),
 ]
 
 

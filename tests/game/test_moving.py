@@ -1,4 +1,4 @@
-"""Moved thresholds against every threshold there is, and what they promise of traces and mixtures."""
+"""Moved thresholds against every possible threshold, and their guarantees for traces and mixtures."""
 
 import hypothesis.strategies as st
 import numpy as np
@@ -40,13 +40,13 @@ def played(problem, rows, **options):
 
 def all_thresholds(compiled: Compiled, scores):
     """Objectives and violations, in their units, of every iterate at every threshold."""
-    found = []
+    values = []
     for row in scores:
         cuts = np.unique(row)
         for at in [*cuts, cuts[-1] + 1]:
             objective, violations = compiled.evaluate(row - at)
-            found.append([objective, *violations / compiled.scale[1:]])
-    return np.array(found)
+            values.append([objective, *violations / compiled.scale[1:]])
+    return np.array(values)
 
 
 def best_mixture(values):
@@ -64,16 +64,16 @@ def best_mixture(values):
 def test_no_mixture_at_any_thresholds_is_better(seed, name, ties):
     problem = rb.Problem(rb.error_rate(), PROMISES[name])
     compiled, trace = played(problem, drawn(seed, ties=ties))
-    found = rb.shrink(with_moved_thresholds(trace, compiled))
+    mixture = rb.shrink(with_moved_thresholds(trace, compiled))
     scores = trace.scorer.scores(trace.parameters, compiled.features)[:, 0]
     violation, objective = best_mixture(all_thresholds(compiled, scores))
-    worst = (found.violations["train"] / compiled.scale[1:]).max()
+    worst = (mixture.violations["train"] / compiled.scale[1:]).max()
     assert max(worst, 0.0) == pytest.approx(violation, abs=1e-7)
     assert (
-        found.objectives["train"] <= objective + 1e-6
+        mixture.objectives["train"] <= objective + 1e-6
     )  # iterates with learned thresholds may be better
     if name != "area":
-        assert found.objectives["train"] == pytest.approx(objective, abs=1e-6)
+        assert mixture.objectives["train"] == pytest.approx(objective, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", PROMISES)
@@ -136,7 +136,7 @@ def test_a_threshold_that_stays_is_no_candidate_of_its_own():
     rows = rb.Population([[-1.0], [1.0]] * 10, [0, 1] * 10)
     compiled = rb.compile(rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.6]), rows)
     trace = rb.play(compiled, rb.Linear(0.1, dtype="float64"), rounds=5, batch_size=None)
-    moved = with_moved_thresholds(trace, compiled)  # where 0 is the middle between the two scores
+    moved = with_moved_thresholds(trace, compiled)  # here 0 is midway between the two scores
     assert len(moved.iterates) == len(trace)
     assert rb.average(moved).weights == pytest.approx(rb.average(trace).weights)
 

@@ -1,4 +1,4 @@
-"""Moved offsets of several classes: what a trace gains by them, and that they are what is deployed."""
+"""Moved offsets of several classes: what a trace gains from them, and that they are deployed."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def people(seed, rows):
 
 
 def traced(problem, rows, models=2, watch=None, dtype="float64"):
-    """A trace of random linear models, as a game would leave it."""
+    """A trace of random linear models, as from a game."""
     compiled = rb.compile(problem, rows)
     scorer = LinearScorer(dtype, 3)
     parameters = np.random.default_rng(models).normal(size=(models, 9)).astype(dtype)
@@ -59,7 +59,7 @@ PROBLEMS = {
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_best_mixture_of_all_offsets_is_among_them(name):
     compiled, trace = traced(PROBLEMS[name], people(1, 12))
-    found = rb.shrink(ranked(trace, compiled).together())
+    mixture = rb.shrink(ranked(trace, compiled).together())
     values = []
     for scores in trace.scores(compiled):
         for pattern in patterns(scores):
@@ -72,8 +72,8 @@ def test_the_best_mixture_of_all_offsets_is_among_them(name):
         A_eq=np.ones((1, len(values))),
         b_eq=[1.0],
     )
-    assert found.status.feasible
-    assert found.objectives["train"] == pytest.approx(solved.fun, abs=1e-7)
+    assert mixture.status.feasible
+    assert mixture.objectives["train"] == pytest.approx(solved.fun, abs=1e-7)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -102,8 +102,8 @@ def test_values_of_moved_offsets_are_those_of_what_is_deployed(name, dtype, tmp_
 def test_margins_move_what_is_asked():
     compiled, trace = traced(PROBLEMS["recall"], people(4, 40))
     tight = ranked(trace, compiled).tightened(np.array([0.05])).together()
-    found = rb.shrink(tight)
-    assert found.violations["train"][0] <= 1e-9
+    mixture = rb.shrink(tight)
+    assert mixture.violations["train"][0] <= 1e-9
     again = judged_on(tight, compiled.tightened(np.array([0.05])))
     assert again.violations.shape == tight.violations.shape
 

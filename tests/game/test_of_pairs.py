@@ -1,4 +1,4 @@
-"""Models of rows trained on pairs: by hand on differences of features, and end by end for trees."""
+"""Models of rows trained on pairs: by hand on differences of features, and row by row for trees."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_a_linear_model_steps_as_on_differences_of_features(batch):
         gradient = -1 / (1 + np.exp(scores)) / len(chosen)
         fit.descend(gradient)
         plain.descend(gradient)
-        # The intercept cancels out of a difference, and so it never moves.
+        # The intercept cancels in a difference, so it never moves.
         assert fit.parameters()[:, :-1] == pytest.approx(plain.parameters()[:, :-1])
         assert fit.parameters()[:, -1] == pytest.approx(0.0, abs=1e-12)
         plain.weights[:, -1] = 0.0

@@ -1,4 +1,4 @@
-"""The cheapest offsets are those of all patterns of decisions that any offsets have."""
+"""The cheapest offsets, against every pattern of decisions that offsets can produce."""
 
 import numpy as np
 import pytest
@@ -12,17 +12,17 @@ PLENTY = 10**7
 
 
 def patterns(scores):
-    """Every pattern of decisions (n,) that some offsets have, row by row.
+    """Every pattern of decisions (n,) that some offsets produce, row by row.
 
     Offsets that decide row i as d exceed each other by less than its scores do; there are such offsets
     as long as no cycle of differences sums to 0 or less (Floyd and Warshall).
     """
     classes, rows = scores.shape
-    found = []
+    possible = []
 
     def extended(room, chosen):
         if len(chosen) == rows:
-            found.append(chosen)
+            possible.append(chosen)
             return
         for d in range(classes):
             own = room.copy()
@@ -39,7 +39,7 @@ def patterns(scores):
     start = np.full((classes, classes), np.inf)
     np.fill_diagonal(start, 0.0)
     extended(start, [])
-    return np.array(found)
+    return np.array(possible)
 
 
 def least(scores, costs):
@@ -54,7 +54,7 @@ def drawn(seed, classes, rows, kind):
         return scores, (rng.integers(0, classes, rows) != np.arange(classes)[:, None]).astype(float)
     if kind == "ties":
         return np.round(scores), rng.normal(size=(classes, rows))
-    if kind == "tenths":  # whose differences are equal but for rounding
+    if kind == "tenths":  # their differences are equal up to rounding
         return np.round(scores, 1), rng.normal(size=(classes, rows))
     return scores, rng.normal(size=(classes, rows))
 
@@ -64,10 +64,10 @@ def drawn(seed, classes, rows, kind):
 def test_they_are_the_best_of_all_patterns(classes, rows, kind):
     for seed in range(4):
         scores, costs = drawn(seed, classes, rows, kind)
-        found = proven(scores, costs, np.zeros(classes), PLENTY)
-        assert found.bound == found.cost
-        np.testing.assert_allclose(found.cost, least(scores, costs), atol=1e-9)
-        np.testing.assert_allclose(costs_at(scores, costs, found.offsets[None])[0], found.cost)
+        cheapest = proven(scores, costs, np.zeros(classes), PLENTY)
+        assert cheapest.bound == cheapest.cost
+        np.testing.assert_allclose(cheapest.cost, least(scores, costs), atol=1e-9)
+        np.testing.assert_allclose(costs_at(scores, costs, cheapest.offsets[None])[0], cheapest.cost)
 
 
 @pytest.mark.parametrize("work", [1, 50, 500, 5000])
@@ -75,10 +75,10 @@ def test_a_bound_is_a_bound_however_little_work_is_done(work):
     for seed in range(6):
         scores, costs = drawn(seed, 3, 60, "costs")
         best = proven(scores, costs, np.zeros(3), PLENTY)
-        found = proven(scores, costs, np.zeros(3), work)
+        cheapest = proven(scores, costs, np.zeros(3), work)
         assert best.bound == best.cost
-        assert found.bound <= best.cost + 1e-9
-        assert found.cost >= best.cost - 1e-9
+        assert cheapest.bound <= best.cost + 1e-9
+        assert cheapest.cost >= best.cost - 1e-9
 
 
 @settings(max_examples=60)
@@ -87,12 +87,12 @@ def test_no_single_offset_can_be_improved(seed, classes, rows, rounded):
     scores, costs = drawn(seed, classes, rows, "ties" if rounded else "costs")
     starts = np.random.default_rng(seed).normal(size=(3, classes))
     starts[0] = np.where(np.arange(classes) == seed % classes, 0.0, np.inf)
-    found = descended(scores, costs, starts)
-    before, after = costs_at(scores, costs, starts), costs_at(scores, costs, found)
+    moved = descended(scores, costs, starts)
+    before, after = costs_at(scores, costs, starts), costs_at(scores, costs, moved)
     assert (after <= before + 1e-9).all()
-    assert np.isfinite(found).any(axis=1).all()
-    assert (found > -np.inf).all()
-    for at, paid in zip(found, after, strict=True):
+    assert np.isfinite(moved).any(axis=1).all()
+    assert (moved > -np.inf).all()
+    for at, paid in zip(moved, after, strict=True):
         for each in range(classes):
             others = scores - at[:, None]
             others[each] = -np.inf
@@ -107,10 +107,10 @@ def test_no_single_offset_can_be_improved(seed, classes, rows, rounded):
 
 def test_two_classes_are_a_threshold():
     scores, costs = drawn(3, 2, 200, "costs")
-    found = proven(scores, costs, np.zeros(2), PLENTY)
+    cheapest = proven(scores, costs, np.zeros(2), PLENTY)
     order = np.argsort(scores[0] - scores[1])
     total = np.append(0.0, np.cumsum((costs[1] - costs[0])[order]))
-    np.testing.assert_allclose(found.bound, costs[0].sum() + total.min())
+    np.testing.assert_allclose(cheapest.bound, costs[0].sum() + total.min())
 
 
 def test_scores_that_rounding_could_swap_stay_together():

@@ -1,4 +1,4 @@
-"""Games on rows that are on disk: what they are in memory, in the same batches to the last bit."""
+"""Games on rows on disk: the same as in memory; with the same batches, to the last bit."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def small_units(monkeypatch):
 
 @pytest.fixture
 def people(tmp_path):
-    """Rows on disk, of which a third fits into memory."""
+    """Rows on disk; a third of them fits into memory."""
     random = np.random.default_rng(0)
     score = random.normal(size=ROWS)
     columns = {
@@ -74,7 +74,7 @@ def _assert_same(disk, learner, problem):
         rb.play(rb.compile(problem, rows), learner, epochs=2, batch_size=64, rules=IN_ORDER)
         for rows in (disk, disk.in_memory())
     )
-    whole = disk.weights is None and "cost" not in str(problem)  # numbers, whose sums are exact
+    whole = disk.weights is None and "cost" not in str(problem)  # counts, whose sums are exact
     for part in ("parameters", "objectives", "violations", "multipliers", "setting", "round"):
         close = 0 if whole else 1e-6 if part in ("parameters", "multipliers") else 1e-12
         np.testing.assert_allclose(getattr(there, part), getattr(here, part), rtol=close)
@@ -99,10 +99,10 @@ def test_shuffled_windows_train_as_well(people):
     disk = people()
     memory = disk.in_memory()
     compiled = rb.compile(problem, disk)
-    found = rb.shrink(rb.play(compiled, rb.Linear(0.03), epochs=40, batch_size=64))
+    mixture = rb.shrink(rb.play(compiled, rb.Linear(0.03), epochs=40, batch_size=64))
     other = rb.shrink(rb.play(rb.compile(problem, memory), rb.Linear(0.03), epochs=40, batch_size=64))
-    assert found.status.feasible
-    assert found.objectives["train"] == pytest.approx(other.objectives["train"], abs=0.015)
+    assert mixture.status.feasible
+    assert mixture.objectives["train"] == pytest.approx(other.objectives["train"], abs=0.015)
     plain = LogisticRegression().fit(memory.features, memory.y)
     best = rb.play(
         rb.compile(rb.Problem("error_rate()"), disk), rb.Linear(0.03), epochs=40, batch_size=64

@@ -1,4 +1,4 @@
-"""Where rows meet slices: every way against membership written out as a matrix."""
+"""Maps from rows to slices: every way against membership written out as a matrix."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ WAYS = ["rows", "rows, loops", "cells", "cells, loops", "cells, rows counted", "
 
 
 class Members:
-    """As much of a compiled problem as the lists of slices are made from."""
+    """The part of a compiled problem from which the lists of slices are made."""
 
     def __init__(self, inside):
         self.membership = np.packbits(inside, axis=1)
@@ -25,7 +25,7 @@ class Members:
 
 
 def places_of(way, inside, cells, longest, precision):
-    """The places of a batch, given which cell lies in which slice (cells, S), and the batch's cells."""
+    """The places of a batch, given which cell is in which slice (cells, S), and the batch's cells."""
     members, size = Members(inside), inside.shape[1]
     if "torch" in way:
         torch = pytest.importorskip("torch")
@@ -72,9 +72,9 @@ def test_every_way_is_membership_written_out(way, seed, shape, rows, models, sha
         return as_like(array, example)
 
     own = kinds if namespace(example) is np else namespace(example).as_tensor(kinds)
-    found = places.spread(like(table))
-    assert str(found.dtype).endswith(precision)
-    np.testing.assert_allclose(found, table @ each.T, **close)
+    spread = places.spread(like(table))
+    assert str(spread.dtype).endswith(precision)
+    np.testing.assert_allclose(spread, table @ each.T, **close)
     np.testing.assert_allclose(places.total(like(values)), values @ each, **close)
     np.testing.assert_allclose(places.total_kinds(own, 3, like(weight)), marks * weight @ each, **close)
     assert (np.asarray(places.total_kinds(own, 3, 1.0)) == marks @ each).all()

@@ -1,7 +1,7 @@
-"""The λ-players against independent solvers, and against the regret bounds the paper proves of them.
+"""The λ-players against independent solvers, and against the regret bounds that the paper proves.
 
 Projections are compared with bisection and SLSQP, stationary distributions with elimination in exact
-fractions, and regrets are measured in full on sequences chosen to hurt.
+fractions, and regrets are measured in full on adversarial sequences.
 """
 
 import math
@@ -30,7 +30,7 @@ PLAYERS = (rb.ExternalRegret, rb.Lagrangian, rb.SwapRegret)
 
 
 def by_bisection(vector, radius):
-    """The projection, from the one number all entries are lowered by."""
+    """The projection, from the number by which all entries are lowered."""
     if np.maximum(vector, 0).sum() <= radius:
         return np.maximum(vector, 0)
     low, high = 0.0, vector.max()
@@ -69,16 +69,16 @@ def test_projection_equals_a_general_solver(seed):
 @pytest.mark.parametrize("kind", KINDS)
 def test_projection_of_a_stack_is_the_stack_of_projections(kind):
     stack = np.random.default_rng(0).normal(scale=3, size=(4, 3, 6))
-    found = np.asarray(project_onto_ball(KINDS[kind](stack), 2.0))
+    projected = np.asarray(project_onto_ball(KINDS[kind](stack), 2.0))
     for index in np.ndindex(4, 3):
-        np.testing.assert_allclose(found[index], by_bisection(stack[index], 2.0), atol=1e-12)
+        np.testing.assert_allclose(projected[index], by_bisection(stack[index], 2.0), atol=1e-12)
 
 
 # --- the stationary distribution -----------------------------------------------------------------
 
 
 def exact_stationary(matrix):
-    """By the elimination of Grassmann, Taksar and Heyman, in fractions: no rounding at all."""
+    """By the elimination of Grassmann, Taksar and Heyman, in fractions, without any rounding."""
     size = len(matrix)
     flow = [[Fraction(float(matrix[j, i])) for j in range(size)] for i in range(size)]  # from i to j
     out = [Fraction(0)] * size
@@ -88,10 +88,10 @@ def exact_stationary(matrix):
             for j in range(n):
                 if i != j:
                     flow[i][j] += flow[i][n] * flow[n][j] / out[n]
-    found = [Fraction(1)]
+    weights = [Fraction(1)]
     for n in range(1, size):
-        found.append(sum(found[i] * flow[i][n] for i in range(n)) / out[n])
-    return np.array([float(x / sum(found)) for x in found])
+        weights.append(sum(weights[i] * flow[i][n] for i in range(n)) / out[n])
+    return np.array([float(x / sum(weights)) for x in weights])
 
 
 @pytest.mark.parametrize("how", ["spread", "identity", "cycle", "floor", "blocks"])
@@ -99,11 +99,11 @@ def exact_stationary(matrix):
 @pytest.mark.parametrize("kind", KINDS)
 def test_stationary_distribution_is_the_exact_one(kind, constraints, how):
     stack = np.stack([peaked(constraints + 1, seed, how) for seed in range(3)])
-    found = np.asarray(stationary_distribution(KINDS[kind](stack)))
-    assert found.min() >= 0
-    np.testing.assert_allclose(found.sum(-1), 1, atol=1e-12)
-    np.testing.assert_allclose(np.einsum("kij,kj->ki", stack, found), found, atol=1e-9)
-    for matrix, own in zip(stack, found, strict=True):
+    distributions = np.asarray(stationary_distribution(KINDS[kind](stack)))
+    assert distributions.min() >= 0
+    np.testing.assert_allclose(distributions.sum(-1), 1, atol=1e-12)
+    np.testing.assert_allclose(np.einsum("kij,kj->ki", stack, distributions), distributions, atol=1e-9)
+    for matrix, own in zip(stack, distributions, strict=True):
         np.testing.assert_allclose(own, exact_stationary(matrix), atol=1e-6)
 
 
@@ -141,7 +141,7 @@ ADVERSARIES = ("random", "alternating", "one-sided", "never", "turns", "against"
 
 
 def game_of(player, name, *, m, rounds, bound, each):
-    """Weights (T, 1+m) before each round, and the violations (T, m), within ±`each`, that met them."""
+    """Weights (T, 1+m) before each round, and the violations (T, m), within ±`each`, that followed."""
     answer = adversary(name, each, m)
     multipliers = player.start(m, rounds=rounds, bound=bound)
     weights, shown = np.zeros((rounds, 1 + m)), np.zeros((rounds, m))
@@ -180,7 +180,7 @@ def test_swap_regret_is_within_its_bound(m, rounds, bound, name):
 
 
 def test_long_one_sided_play_meets_the_floor_of_the_swap_matrix_and_comes_back():
-    """After thousands of rounds one way, the matrix is as peaked as it gets; λ must still follow."""
+    """After thousands of rounds one way, the matrix is as peaked as possible; λ must still follow."""
     player = rb.SwapRegret(0.5, "sgd")
     multipliers = player.start(2)
     for _ in range(2000):

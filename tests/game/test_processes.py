@@ -1,4 +1,4 @@
-"""Two processes give what one gives on the same batches, and are the same to the last bit."""
+"""Two processes give the same result as one on the same batches, and agree to the last bit."""
 
 import os
 import signal
@@ -33,14 +33,14 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def both(folder):
-    """What each of two processes found, by game and name."""
+    """The results of each of two processes, by game and name."""
     command = [sys.executable, "-m", "tests.game.in_processes", str(folder)]
     given = {"cwd": ROOT, "env": os.environ | {"WORLD_SIZE": "2"}, "text": True}
     given |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     running = [subprocess.Popen([*command, str(rank), "2"], **given) for rank in range(2)]
     said = [each.communicate(timeout=300) for each in running]
     assert [each.returncode for each in running] == [0, -signal.SIGKILL], said[0][1] + said[1][1]
-    assert "on new rows" in said[0][0]  # the command line's answer, which one of them gives
+    assert "on new rows" in said[0][0]  # the output of the command line, from one of them
     assert said[1][0] == ""
     return [dict(np.load(folder / f"{rank}.npz")) for rank in range(2)]
 
@@ -60,8 +60,8 @@ def test_two_processes_give_what_one_gives(both, folder):
     }
     for game, expected in alone.items():
         for name, array in expected.items() if not game.startswith("OWN") else ():
-            found = both[0][f"{game}/{name}"]
-            np.testing.assert_allclose(found, array, rtol=1e-6, atol=1e-6, err_msg=f"{game}: {name}")
+            together = both[0][f"{game}/{name}"]
+            np.testing.assert_allclose(together, array, rtol=1e-6, atol=1e-6, err_msg=f"{game}: {name}")
 
 
 def test_what_would_drift_apart_is_refused(both):
@@ -71,7 +71,7 @@ def test_what_would_drift_apart_is_refused(both):
     assert "use LayerNorm" in norm
     for what, words in zip(("the problem", "with the features", "to play"), differing, strict=True):
         assert f"was given {what}" in words.replace("population 'train' ", "")
-    assert "each process has a share of population 'train'" in thresholds
+    assert "each process has only a share of population 'train'" in thresholds
 
 
 def test_the_command_line_trains_in_both(both, folder):

@@ -1,7 +1,7 @@
 """Promises that are easy to make and easily missed really hold, counted again from `decision_proba`.
 
-Each problem is one its unconstrained solution breaks. What counts is the plain definition on the
-training rows, worked out here from the mixture's probabilities, not what the trace says.
+The unconstrained solution breaks each problem's promise. What counts is the plain definition on the
+training rows, computed here from the mixture's probabilities, not the values in the trace.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ LIVE = X @ [1.0, 0.0, 0.5, 0.3, 0.4] - 0.2 > 0  # the model in production, not v
 SEX = np.where(X[:, 0] + _rng.normal(size=N) > 0, "M", "F")
 GROUP = np.where(RARE, "rare", np.where(OTHER, "other", "most"))
 TRAIN = rb.Population(X, Y, columns={"group": GROUP, "sex": SEX, "live": LIVE})
-# Rows the experts labelled by a rule of their own, and rows without labels, younger than the rest.
+# Rows that experts labelled by another rule, and rows without labels, younger than the rest.
 EXPERT_X = _rng.normal(size=(60, 5))
 EXPERT_Y = EXPERT_X @ [0.5, -0.3, 0.0, 0.0, 1.0] > 0
 POOL_X = _rng.normal(loc=(0.4, 0, 0, 0, 0), size=(1500, 5))
@@ -42,8 +42,8 @@ POOL_SEX = np.where(POOL_X[:, 0] + 0.7 * _rng.normal(size=1500) > 0.4, "M", "F")
 class Promise:
     minimize: Any
     constraint: Any
-    broken: Any  # from a mixture, by how much the plain definition is missed
-    at_most: float  # the objective a good solution has, with a little room
+    broken: Any  # from a mixture to its violation by the plain definition
+    at_most: float  # the objective of a good solution, plus a small margin
     others: Any = ()
     batch_size: int = 256
 
@@ -85,7 +85,7 @@ def parity(mixture):
 
 
 def area(mixture):
-    """Mean recall at five budgets of false positives: at the thresholds kept, or the best there are."""
+    """Mean recall at five budgets of false positives: at the kept thresholds, or the best ones."""
     inside, scores = GROUP == "other", mixture.member_scores(X)
     recalls = []
     for budget in (0.1, 0.3, 0.5, 0.7, 0.9):
@@ -164,7 +164,7 @@ def adult():
 
 
 def least_recall(train, said):
-    """By how much the worst of the four groups falls short of .95 of everyone's recall."""
+    """By how much the worst of the four groups falls short of .95 of the overall recall."""
     recall = said[train.y].mean()
     groups = [train.columns[c] == value for c, values in GROUPS.items() for value in values]
     return max(0.95 * recall - said[train.y & group].mean() for group in groups)

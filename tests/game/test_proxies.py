@@ -1,4 +1,4 @@
-"""The proxies against the decision they stand for, finite differences and PyTorch's autograd."""
+"""The proxies against the decision they replace, finite differences and PyTorch's autograd."""
 
 import itertools
 
@@ -24,7 +24,7 @@ def test_which_proxies_bound_the_step_from_above(name, bounds, dtype):
     assert PROXIES[name].bounds is bounds
     assert above.all() == bounds
     assert (proxy.value(scores) >= 0).all()
-    # A yes and a no are stood for alike: φ(s) for [s >= 0] and φ(-s) for [s <= 0].
+    # A yes and a no are replaced alike: φ(s) for [s >= 0] and φ(-s) for [s <= 0].
     assert (proxy.value(-scores) >= (scores < 0)).all() == bounds
 
 
@@ -64,8 +64,8 @@ def test_torch_equals_numpy_and_its_own_autograd(name):
     values = proxy.value(scores)
     np.testing.assert_allclose(values.detach().numpy(), proxy.value(SMOOTH), rtol=1e-12, atol=1e-15)
     values.sum().backward()
-    for found, expected in zip(proxy.slopes(scores.detach()), proxy.slopes(SMOOTH), strict=True):
-        np.testing.assert_allclose(found.double().numpy(), expected, rtol=1e-12, atol=1e-15)
+    for computed, expected in zip(proxy.slopes(scores.detach()), proxy.slopes(SMOOTH), strict=True):
+        np.testing.assert_allclose(computed.double().numpy(), expected, rtol=1e-12, atol=1e-15)
     smooth = scores.detach() != 0  # the softplus is written with |s|, whose derivative at 0 is a choice
     np.testing.assert_allclose(
         proxy.slopes(scores.detach())[0][smooth].double(), scores.grad[smooth], atol=1e-12
@@ -105,7 +105,7 @@ def some(classes, seed=0, scale=2.0, rows=40):
 
 
 def outside(scores, members):
-    """Whether the decision, the later class where scores are equal, is outside each set: (K, T, b)."""
+    """Whether the decision, the later class if scores are equal, is outside each set: (K, T, b)."""
     classes = scores.shape[1]
     decided = classes - 1 - scores[:, ::-1].argmax(axis=1)
     return ~members[:, decided].swapaxes(0, 1)
@@ -188,8 +188,8 @@ def test_the_logistic_of_one_class_is_the_cross_entropy_in_bits():
     for d in range(4):
         label = torch.full((len(rows),), d)
         loss = torch.nn.functional.cross_entropy(rows, label, reduction="none") / np.log(2)
-        found = PROXIES["logistic"].each.value(scores, targets)[:, d]
-        np.testing.assert_allclose(found.reshape(-1), loss.numpy(), rtol=1e-12)
+        values = PROXIES["logistic"].each.value(scores, targets)[:, d]
+        np.testing.assert_allclose(values.reshape(-1), loss.numpy(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["logistic", "hinge"])
@@ -236,9 +236,9 @@ def test_scores_far_apart_neither_overflow_nor_lose_their_slope(name):
             costs[0, t] = 1
             slope = proxy.slope(scores, targets, costs)[0, :, 0]
             assert np.isfinite(slope).all()
-            if name == "sigmoid" or members[t, 0]:  # forgiven, or nothing to gain
+            if name == "sigmoid" or members[t, 0]:  # tolerated, or nothing to gain
                 np.testing.assert_allclose(slope, 0, atol=1e-6)
-            else:  # the winner falls, and what is wanted rises as much
+            else:  # the winner falls, and the target rises as much
                 assert slope[0] > 0.9
                 np.testing.assert_allclose(slope[members[t]].sum(), -slope[0], rtol=1e-5)
 

@@ -1,4 +1,4 @@
-"""Rounds in a loop of one's own are those of `Game.round`, whether they are recorded or not."""
+"""Rounds in a user's own loop equal `Game.round`, whether they are recorded or not."""
 
 import numpy as np
 import pytest
@@ -28,12 +28,12 @@ def batches(sizes=SIZES):
         yield rows, random.normal(size=size).astype(np.float32)
 
 
-def assert_same(found, expected, close):
+def assert_same(computed, expected, close):
     for name in ("weights", "state", "steps"):
-        one, other = (getattr(each.multipliers, name) for each in (found, expected))
+        one, other = (getattr(each.multipliers, name) for each in (computed, expected))
         np.testing.assert_allclose(one, other, **close)
-    np.testing.assert_allclose(found.thresholds, expected.thresholds, **close)
-    for one, other in zip(found.means, expected.means, strict=True):
+    np.testing.assert_allclose(computed.thresholds, expected.thresholds, **close)
+    for one, other in zip(computed.means, expected.means, strict=True):
         np.testing.assert_allclose(one.means, other.means, **close)
 
 
@@ -49,7 +49,7 @@ def assert_rounds_are_those_of_the_game(game, placed, close):
 
 
 EXACTLY = {"rtol": 0, "atol": 0}
-NEARLY = {"rtol": 1e-6, "atol": 1e-8}  # steps are counted on the device, powers of them computed there
+NEARLY = {"rtol": 1e-6, "atol": 1e-8}  # steps are counted on the device, and their powers computed there
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -92,8 +92,8 @@ def test_the_judge_sees_rows_of_its_own(device, monkeypatch):
         scores, shown = placed(scores), placed(rows[:50] // 2)
         judged = judge.look(state, -scores[:50], judge.batch(shown))
         expected, state = game.round(state, scores, game.batch(placed(rows)), judged)
-        found = rounds(scores, placed(rows), judged=(-scores[:50], shown))
-        np.testing.assert_allclose(found, expected, **NEARLY)
+        gradient = rounds(scores, placed(rows), judged=(-scores[:50], shown))
+        np.testing.assert_allclose(gradient, expected, **NEARLY)
     assert_same(rounds.state, state, NEARLY)
     with pytest.raises(ValueError, match="judged= takes the scores and rows"):
         rounds(scores, rows)
@@ -103,7 +103,7 @@ def test_the_judge_sees_rows_of_its_own(device, monkeypatch):
 
 @pytest.mark.parametrize("device", [None, "cpu"])
 def test_scores_may_come_out_of_autocast(device):
-    """Half their digits are gone then; the game computes with the others as it always does."""
+    """Half of the digits are lost; the game computes with the rest as usual."""
     torch = pytest.importorskip("torch")
     game = rb.Game(COMPILED, rb.ExternalRegret(0.05), device=device)
     state = game.start(np.zeros(600))
@@ -112,9 +112,9 @@ def test_scores_may_come_out_of_autocast(device):
         half = torch.as_tensor(scores).bfloat16()
         expected, state = game.round(state, half.float(), game.batch(rows))
         with torch.autocast("cpu", torch.bfloat16):
-            found = rounds(half, rows)
-        assert found.dtype == torch.bfloat16
-        torch.testing.assert_close(found, expected.bfloat16(), rtol=0, atol=0)
+            gradient = rounds(half, rows)
+        assert gradient.dtype == torch.bfloat16
+        torch.testing.assert_close(gradient, expected.bfloat16(), rtol=0, atol=0)
     assert_same(rounds.state, state, EXACTLY)
 
 
@@ -128,8 +128,8 @@ def test_only_some_shapes_are_recorded(monkeypatch):
     rounds = game.recorded(state)
     for rows, scores in batches([size for size in range(10, 20) for _ in range(5)]):
         expected, state = game.round(state, torch.as_tensor(scores), game.batch(rows, 3.0))
-        found = rounds(torch.as_tensor(scores), rows, 3.0)
-        np.testing.assert_allclose(found, expected, **NEARLY)
+        gradient = rounds(torch.as_tensor(scores), rows, 3.0)
+        np.testing.assert_allclose(gradient, expected, **NEARLY)
     assert_same(rounds.state, state, NEARLY)
     assert len(tapes) == 8
 

@@ -1,4 +1,4 @@
-"""A game that is interrupted and played again gives what it would have given, to the last bit."""
+"""An interrupted game that is played again gives the same result, to the last bit."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ class Interrupted(Exception):
 
 
 def interrupting(kept):
-    """Ends a game from outside, once so many iterates are kept."""
+    """Ends a game from outside, once this many iterates are kept."""
     seen = []
 
     def when(trace):
@@ -56,13 +56,13 @@ def others(compiled):
     return rb.compile(compiled.problem, compiled.first.only(np.arange(0, 600, 3)))
 
 
-def assert_same(found, expected):
+def assert_same(resumed, expected):
     for name in ("objectives", "violations", "multipliers", "parameters", "setting", "round"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), strict=True)
-    assert found.watched.keys() == expected.watched.keys()
+        np.testing.assert_array_equal(getattr(resumed, name), getattr(expected, name), strict=True)
+    assert resumed.watched.keys() == expected.watched.keys()
     for name, values in expected.watched.items():
-        np.testing.assert_array_equal(found.watched[name].violations, values.violations)
-    assert found.ended == expected.ended
+        np.testing.assert_array_equal(resumed.watched[name].violations, values.violations)
+    assert resumed.ended == expected.ended
 
 
 LEARNERS = {
@@ -99,7 +99,7 @@ def test_an_interrupted_game_goes_on(learner, player, rows, compiled, others, tm
 @pytest.mark.parametrize("at", [3, 7, 30, 40])
 @pytest.mark.parametrize("learner", ["linear", "dropout"])
 def test_an_interrupt_from_the_keyboard_loses_nothing(learner, at, compiled, tmp_path, monkeypatch):
-    monkeypatch.setattr(_resuming, "SECONDS", 1e9)  # so nothing but the interrupt writes
+    monkeypatch.setattr(_resuming, "SECONDS", 1e9)  # so only the interrupt writes
     how, model, take, taken = {"rounds": 40, "batch_size": 100}, LEARNERS[learner](), Taken.step, []
     keep = rb.Keep(every=7, folder=tmp_path)
     whole = rb.play(compiled, model, keep=rb.Keep(every=7), **how)
@@ -107,7 +107,7 @@ def test_an_interrupt_from_the_keyboard_loses_nothing(learner, at, compiled, tmp
     def pressing(turns):
         taken.append(1)
         if len(taken) == at:
-            signal.raise_signal(signal.SIGINT)  # in the midst of a round
+            signal.raise_signal(signal.SIGINT)  # in the middle of a round
         take(turns)
 
     monkeypatch.setattr(Taken, "step", pressing)
@@ -164,9 +164,9 @@ def test_what_stops_a_game_remembers_what_it_saw(compiled, tmp_path):
     whole = rb.play(compiled, model, stop=rb.Stop(when=Stalled(3)), keep=rb.Keep(every=4), **how)
     with pytest.raises(Interrupted):
         rb.play(compiled, model, stop=rb.Stop(when=Once(3)), keep=keep, **how)
-    found = rb.play(compiled, model, stop=rb.Stop(when=Once(3)), keep=keep, **how)
-    assert_same(found, whole)
-    assert found.ended == "stopped"
+    resumed = rb.play(compiled, model, stop=rb.Stop(when=Once(3)), keep=keep, **how)
+    assert_same(resumed, whole)
+    assert resumed.ended == "stopped"
 
 
 def test_finished_games_of_other_models_are_read_with_their_models(compiled, tmp_path):
@@ -174,11 +174,11 @@ def test_finished_games_of_other_models_are_read_with_their_models(compiled, tmp
 
     model, keep = rb.Oracle(LogisticRegression()), rb.Keep(folder=tmp_path)
     whole = rb.play(compiled, model, rounds=5, keep=keep)
-    found = rb.play(compiled, model, rounds=5, keep=keep, stop=interrupting(1))
-    assert_same(found, whole)
-    np.testing.assert_array_equal(found.answered, whole.answered)
-    np.testing.assert_array_equal(found.scores(compiled), whole.scores(compiled))
-    assert rb.shrink(found).status.feasible == rb.shrink(whole).status.feasible
+    resumed = rb.play(compiled, model, rounds=5, keep=keep, stop=interrupting(1))
+    assert_same(resumed, whole)
+    np.testing.assert_array_equal(resumed.answered, whole.answered)
+    np.testing.assert_array_equal(resumed.scores(compiled), whole.scores(compiled))
+    assert rb.shrink(resumed).status.feasible == rb.shrink(whole).status.feasible
 
 
 def test_goals_that_are_no_sums_have_a_file_for_each_game(tmp_path, compiled):
@@ -194,7 +194,7 @@ def test_a_file_that_is_no_game_is_named(compiled, tmp_path):
     rb.play(compiled, rb.Linear(), rounds=3, keep=keep)
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:50])
-    with pytest.raises(ValueError, match=r"not a whole file of a game .*: remove it"):
+    with pytest.raises(ValueError, match=r"a damaged game file .*: remove it"):
         rb.play(compiled, rb.Linear(), rounds=3, keep=keep)
 
 
@@ -262,7 +262,7 @@ def estimators(name, values):
     return [rb.Oracle(kind(**{name: value})) for value in values]
 
 
-ALIKE = {  # two learners that differ in a value alone
+ALIKE = {  # two learners that differ only in a value
     "float32": lambda: estimators("C", [np.float32(1e-4), np.float32(100)]),
     "int64": lambda: estimators("max_iter", [np.int64(300), np.int64(500)]),
     "array": lambda: estimators("priors", [np.array([0.01, 0.99]), np.array([0.99, 0.01])]),
@@ -286,8 +286,8 @@ def test_a_game_of_another_model_is_never_taken_up(name, compiled, tmp_path):
     alone = rb.play(compiled, second, **how)
     keep = rb.Keep(folder=tmp_path)
     rb.play(compiled, first, keep=keep, **how)
-    found = rb.play(compiled, second, keep=keep, **how)
-    np.testing.assert_array_equal(found.scores(compiled), alone.scores(compiled))
+    resumed = rb.play(compiled, second, keep=keep, **how)
+    np.testing.assert_array_equal(resumed.scores(compiled), alone.scores(compiled))
     assert len(list(tmp_path.iterdir())) == 2
     rb.play(compiled, ALIKE[name]()[1], keep=keep, **how)  # made again, it is the same
     assert len(list(tmp_path.iterdir())) == 2

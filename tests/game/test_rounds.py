@@ -1,6 +1,6 @@
-"""Whole games: what a trace says is checked against scores worked out by hand from what it kept.
+"""Whole games: traces are checked against scores computed by hand from their parameters.
 
-Also what can go wrong on the way: interruptions, diverging settings, rows that hold no numbers.
+Also what can go wrong: interruptions, diverging settings, rows that are not numbers.
 """
 
 from functools import cache
@@ -23,7 +23,7 @@ TRAIN, VALIDATION = (
 )
 
 
-@cache  # always the same module, so that its first parameters are
+@cache  # always the same module, so that its first parameters are the same
 def mlp():
     nn = torch.nn
     return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
@@ -128,7 +128,7 @@ def test_without_constraints_every_player_trains_the_same_model(player):
 @pytest.mark.parametrize("batch_size", [None, 64])
 def test_the_same_seed_gives_the_same_bits(name, batch_size):
     def once(seed, elsewhere):
-        torch.manual_seed(elsewhere)  # what the program did before does not matter
+        torch.manual_seed(elsewhere)  # earlier random draws do not matter
         return rb.play(
             TRAIN, LEARNERS[name](), rounds=30, batch_size=batch_size, keep=rb.Keep(10), seed=seed
         )
@@ -158,10 +158,10 @@ def test_settings_side_by_side_equal_each_alone(name, player, optimizer):
         alone = rb.play(
             TRAIN, make(rates[k], optimizer), player=PLAYERS[player](own[k], optimizer), **options
         )
-        found = together.of_setting(k)
-        np.testing.assert_array_equal(found.round, alone.round)
-        np.testing.assert_allclose(found.parameters, alone.parameters, rtol=2e-3, atol=2e-5)
-        np.testing.assert_allclose(found.multipliers, alone.multipliers, rtol=2e-3, atol=1e-6)
+        one_setting = together.of_setting(k)
+        np.testing.assert_array_equal(one_setting.round, alone.round)
+        np.testing.assert_allclose(one_setting.parameters, alone.parameters, rtol=2e-3, atol=2e-5)
+        np.testing.assert_allclose(one_setting.multipliers, alone.multipliers, rtol=2e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize("which", ["learner", "player"])
@@ -225,7 +225,7 @@ def test_no_more_are_kept_than_asked_for(rounds, most):
 @pytest.mark.parametrize("player", PLAYERS)
 @pytest.mark.parametrize("subject_to", [PROBLEM.subject_to, [*PROBLEM.subject_to, rb.recall() >= 0.99]])
 def test_the_frontier_shrinks_to_the_same_mixture(player, subject_to):
-    """Also where no mixture is feasible: what is dropped is beaten in everything."""
+    """Even if no mixture is feasible: a dropped candidate is beaten in everything."""
     compiled = rb.compile(rb.Problem(rb.error_rate(), subject_to), TABLE.population())
     options = {"rounds": 120, "batch_size": 100, "player": PLAYERS[player](0.1)}
     full = rb.play(compiled, rb.Linear((0.02, 0.1)), keep=rb.Keep(1), **options)
@@ -249,7 +249,7 @@ def test_the_frontier_shrinks_to_the_same_mixture(player, subject_to):
 
 
 class Interrupted(rb.Learner):
-    """A linear learner at which someone presses Ctrl-C in round `at`, in `where`."""
+    """A linear learner that is interrupted with Ctrl-C in round `at`, in `where`."""
 
     def __init__(self, at, where):
         self.at, self.where = at, where
@@ -355,10 +355,10 @@ def test_populations_need_the_same_features():
 
 @pytest.mark.parametrize("batch_size", [None, 64])
 def test_a_few_steering_rows_move_the_model(batch_size):
-    """Twenty rows labelled against the training rows' rule: asked to be right on half, it is."""
+    """Twenty rows labelled against the training rows' rule: if it must be right on half, it is."""
     steering = rb.Population(X[:20], ~Y[:20])
     options = {"rounds": 300, "batch_size": batch_size, "player": rb.ExternalRegret(0.1)}
-    found = {}
+    measured = {}
     for wanted in (0.0, 0.5):
         problem = rb.Problem(rb.error_rate(), [rb.accuracy(on="steering") >= wanted])
         trace = rb.play(
@@ -366,16 +366,16 @@ def test_a_few_steering_rows_move_the_model(batch_size):
         )
         mixture = rb.shrink(trace)
         yes = mixture.decision_proba(X)[:, 1]
-        found[wanted] = np.where(~Y, yes, 1 - yes)[:20].mean(), np.where(Y, 1 - yes, yes).mean()
-        assert mixture.objectives["train"] == pytest.approx(found[wanted][1], abs=1e-9)
-    assert found[0.0][0] < 0.3
-    assert found[0.5][0] >= 0.5 - 1e-9
-    assert found[0.5][1] > found[0.0][1] + 0.05  # and pays for it
+        measured[wanted] = np.where(~Y, yes, 1 - yes)[:20].mean(), np.where(Y, 1 - yes, yes).mean()
+        assert mixture.objectives["train"] == pytest.approx(measured[wanted][1], abs=1e-9)
+    assert measured[0.0][0] < 0.3
+    assert measured[0.5][0] >= 0.5 - 1e-9
+    assert measured[0.5][1] > measured[0.0][1] + 0.05  # and pays for it
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_batches_stand_for_their_whole_populations(weighted):
-    """Steps too small to matter: six batches, of three populations, sum to six times the whole."""
+    """With tiny steps, six batches of three populations sum to six times the whole."""
     sizes = {"train": 300, "few": 60, "many": 600}
     own = np.random.default_rng(0)
     populations = {
@@ -410,15 +410,15 @@ def test_a_weight_of_three_is_three_rows(player):
 
 
 def test_a_frontier_is_thinned_while_the_game_goes_on(monkeypatch):
-    """However often it is thinned on the way, what is left is the same, and so is the best mixture."""
+    """However often the trace is thinned, the rest is the same, and so is the best mixture."""
     options = {"rounds": 120, "batch_size": 64}
     whole = rb.play(TRAIN, rb.Linear([0.05, 0.2]), keep=rb.Keep(1), **options)
-    found = []
+    traces = []
     for pieces in (1, 7, 1000):
         monkeypatch.setattr("ratebound.game._keeping.THIN_AFTER", pieces)
-        found.append(rb.play(TRAIN, rb.Linear([0.05, 0.2]), keep=rb.Keep(1, frontier=True), **options))
+        traces.append(rb.play(TRAIN, rb.Linear([0.05, 0.2]), keep=rb.Keep(1, frontier=True), **options))
     best = rb.shrink(whole)
-    for trace in found:
+    for trace in traces:
         assert len(trace) < len(whole)
         assert {0, 1} == set(trace.settings)
         assert rb.shrink(trace).objectives["train"] == pytest.approx(best.objectives["train"], abs=1e-9)

@@ -56,7 +56,7 @@ def play(learner, train, judge=rb.Folds(COUNT), **options):  # noqa: B008  # fro
 
 @every
 def test_labels_of_a_fold_do_not_reach_the_model_that_judges_it(learner, monkeypatch):
-    """Whatever they are, it decides the same there."""
+    """Whatever they are, it makes the same decisions there."""
     folds = folded(compiled(FREE), COUNT, seed=0)
     monkeypatch.setattr("ratebound.game.rounds.folded", lambda *_: folds)
     inside = folds.of == 1
@@ -92,7 +92,7 @@ def test_scores_of_a_trace_are_out_of_fold_on_its_own_rows_alone(learner):
 
 @pytest.mark.parametrize("learner", ["linear", "mlp", "lightgbm"])
 def test_deployed_is_the_model_of_all_rows(learner):
-    """At multipliers that stand still, it is the model that would be trained without a judge."""
+    """If multipliers do not move, it is the model that would be trained without a judge."""
     one, other = (play(learner, compiled(), judge, player=STILL) for judge in (rb.Folds(COUNT), None))
     scores = [trace.scorer.scores(trace.parameters, X) for trace in (one, other)]
     np.testing.assert_allclose(*scores, atol=1e-3)
@@ -135,11 +135,11 @@ def test_tensors_are_put_out_of_fold_like_arrays():
     of = rng.integers(0, COUNT, 20)
     for shape in ((8, 20), (8, D, 20)):
         scores = rng.normal(size=shape)
-        found = _out_of_fold(torch.tensor(scores), COUNT, torch.tensor(of))
-        np.testing.assert_array_equal(found, _out_of_fold(scores, COUNT, of))
+        chosen = _out_of_fold(torch.tensor(scores), COUNT, torch.tensor(of))
+        np.testing.assert_array_equal(chosen, _out_of_fold(scores, COUNT, of))
         expected = scores.reshape(2, COUNT + 1, *shape[1:])
         for row, fold in enumerate(of):
-            np.testing.assert_array_equal(found[..., row], expected[:, fold, ..., row])
+            np.testing.assert_array_equal(chosen[..., row], expected[:, fold, ..., row])
 
 
 def test_a_learner_with_one_score_a_row_is_told_what_is_missing():

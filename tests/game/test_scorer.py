@@ -21,7 +21,7 @@ PROBLEM = rb.Problem(rb.error_rate(), [rb.positive_rate(group="a") <= 0.3])
 @rb.register_scorer
 @dataclass(frozen=True, eq=False)
 class Bumps(rb.Scorer):
-    """Sums of bumps around fixed centers, the parameters their heights and the intercept."""
+    """Sums of bumps around fixed centers, with heights and an intercept as parameters."""
 
     kind: ClassVar[str] = "test bumps"
     centers: np.ndarray  # (k, d)
@@ -29,8 +29,8 @@ class Bumps(rb.Scorer):
 
     def scores(self, parameters, X):
         away = ((X[:, None] - self.centers) ** 2).sum(axis=2)
-        found = parameters[:, :-1] @ np.exp(-self.sharpness * away).T + parameters[:, -1:]
-        return found[:, None]
+        sums = parameters[:, :-1] @ np.exp(-self.sharpness * away).T + parameters[:, -1:]
+        return sums[:, None]
 
     def width(self, parameters):
         return self.centers.shape[1]
@@ -93,7 +93,7 @@ def test_a_kind_belongs_to_one_class():
 
 
 def test_a_file_that_does_not_fit_is_one_error(trace, tmp_path):
-    """What an outsider's `read` raises, whatever it is, becomes an error that names the file."""
+    """Any error from a user's `read` becomes an error that names the file."""
     path = rb.average(replace(trace, scorer=Bumps(X[:4], sharpness="steep"))).save(tmp_path)
     with pytest.raises(ValueError, match=r"model\.safetensors cannot be loaded"):
         rb.load(path)

@@ -65,11 +65,11 @@ OFFSETS = {"low": np.array([0.3, -0.2, 0.5]), "high": np.array([-0.4, 0.1, 0.7])
 
 
 def row_costs(rows, weights):
-    """What each decision adds to each row of a problem, {block: (r, D, N)}, and constants (r,).
+    """The contribution of each decision to each row of a problem, {block: (r, D, N)}; constants (r,).
 
     A block is a threshold, and whether rows count for their amounts: costs are bounded in each apart.
     """
-    found, constants = {}, np.zeros(len(rows))
+    by_block, constants = {}, np.zeros(len(rows))
     each = np.arange(D)[:, None]
     for r, (*terms, constant) in enumerate(rows):
         constants[r] += constant
@@ -94,9 +94,9 @@ def row_costs(rows, weights):
             share = coefficient / weights[among].sum() * weights * among
             share = share * AMOUNTS if kind == "cost" else share
             block = words.get("at", 0.0), kind == "cost"
-            table = found.setdefault(block, np.zeros((len(rows), D, N)))
+            table = by_block.setdefault(block, np.zeros((len(rows), D, N)))
             table[r] += share * hit
-    return found, constants
+    return by_block, constants
 
 
 def missed(scores, inside, proxy):
@@ -110,7 +110,7 @@ def missed(scores, inside, proxy):
 
 
 def relaxed(rows, weights, scores, offsets, proxies):
-    """Values (r,) of scores (D, N); of a row's costs, each rise is paid to miss what is cheaper."""
+    """Values (r,) of scores (D, N); a rise in a row's costs is paid for missing the cheaper ones."""
     tables, constants = row_costs(rows, weights)
     values = [torch.tensor(constant) for constant in constants]
     for (at, _), table in tables.items():
@@ -179,7 +179,7 @@ def compiled_of(name, weighted):
 
 
 def started(game, scores, weights=None):
-    """The state before the first round, with offsets and multipliers of our choosing."""
+    """The state before the first round, with given offsets and multipliers."""
     at = [np.concatenate([OFFSETS[name] for name in game.compiled.learnable] or [[]])] * game.settings
     state = game.start(scores, thresholds=np.array(at))
     if weights is None:
@@ -197,7 +197,7 @@ def weights_of(weighted):
 def test_the_gradient_is_that_of_the_loss_as_written_down(name, weighted, monkeypatch):
     compiled, rows = compiled_of(name, weighted)
     multipliers, units = MIXED[:, : len(PROBLEMS[name])], torch.tensor(compiled.scale)
-    found = [
+    reference = [
         expected(name, weights_of(weighted), SCORES[k], multipliers[k], "logistic", "logistic", units)
         for k in range(K)
     ]
@@ -208,7 +208,7 @@ def test_the_gradient_is_that_of_the_loss_as_written_down(name, weighted, monkey
             scores = as_like(SCORES[..., rows], game.example)
             gradient, after = game.round(state, scores, game.batch(None))
         assert tuple(gradient.shape) == (K, D, rows.sum())
-        for k, (_, by_score, by_offset) in enumerate(found):
+        for k, (_, by_score, by_offset) in enumerate(reference):
             np.testing.assert_allclose(gradient[k], by_score[:, rows], rtol=5e-5, atol=5e-7)
             for j, key in enumerate(compiled.learnable):
                 own = slice(j * (D - 1), (j + 1) * (D - 1))

@@ -1,7 +1,7 @@
 """The paper's Theorems 1 and 2, on problems whose optimum is known in closed form.
 
 Convex: both bounds hold with the regrets as measured, and the averages come close to the optimum.
-Not convex: there is no pure equilibrium, single iterates fail for ever, and the mixture is optimal.
+Not convex: there is no pure equilibrium, single iterates always fail, and the mixture is optimal.
 """
 
 import math
@@ -41,7 +41,7 @@ class Convex:
         return (beyond > 0) - 0.5 if self.stepped else beyond
 
     def gradients(self, theta):
-        """Of the objective and every proxy, (1+m, d)."""
+        """The gradients of the objective and of every proxy, (1+m, d)."""
         slopes = np.array(self.normals)
         if self.stepped:
             slopes = slopes * (self.proxies(theta) > -0.5)[:, None]
@@ -66,7 +66,7 @@ PROBLEMS = {
     "one": Convex((0.8, 0.0), ((1.0, 0.0),), (0.3,), 0.125),
     # A corner: (.8, .6) is moved to (.2, .1).
     "corner": Convex((0.8, 0.6), ((1.0, 0.0), (0.0, 1.0)), (0.2, 0.1), (0.36 + 0.25) / 2),
-    # Two idle constraints beside x + y <= .4, which moves (.6, .6) to (.2, .2).
+    # Two inactive constraints and x + y <= .4, which moves (.6, .6) to (.2, .2).
     "idle": Convex(
         (0.6, 0.6, 0.0), ((1.0, 1.0, 0.0), (0.0, 0.0, 1.0), (-1.0, 0.0, 0.0)), (0.4, 0.5, 0.9), 0.16
     ),
@@ -80,7 +80,7 @@ def play(problem, player, rounds, bound):
     m = len(problem.limits)
     theta, multipliers = np.zeros(len(problem.target)), player.start(m, rounds=rounds, bound=bound)
     thetas, weights = [], []
-    radius = getattr(player, "radius", 1.0)  # how much all weights together can be
+    radius = getattr(player, "radius", 1.0)  # the largest total weight
     size = 2.0 + (1 + radius) * max(np.linalg.norm(n) for n in problem.normals)
     for _ in range(rounds):
         thetas.append(theta)
@@ -111,7 +111,7 @@ def test_theorem_2_swap_regret_with_proxies(name, rounds):
     share = weights[:, 0] / weights[:, 0].sum()
     assert share @ f <= problem.optimum + (eps_theta + eps_lambda) / mean[0] + 1e-9
     assert (share @ G).max() <= eps_lambda / mean[0] + 1e-9
-    if rounds == 5000:  # and the bounds are not empty words
+    if rounds == 5000:  # and the bounds are not vacuous
         assert (eps_theta + eps_lambda) / mean[0] < 0.5
         assert share @ f <= problem.optimum + 0.06
         assert (share @ G).max() <= 0.03
@@ -203,7 +203,7 @@ def test_without_a_pure_equilibrium_iterates_oscillate_and_the_mixture_is_optima
 
 @pytest.mark.parametrize("player", [rb.SwapRegret(0.1), rb.ExternalRegret(0.02)])
 def test_rows_that_look_alike_need_a_mixture(player):
-    """One feature, the same for all: models say yes to everyone or no one, and half is asked for."""
+    """One feature, the same for all: models say yes to everyone or no one, and half is required."""
     y = np.arange(100) < 70
     problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.5])
     compiled = rb.compile(problem, rb.Population(np.ones((100, 1)), y))

@@ -1,7 +1,7 @@
-"""How a problem is solved: multipliers, proxies, estimates from batches, and the rounds.
+"""Solving a problem: multipliers, proxies, estimates from batches, and the rounds.
 
-`rb.game` lists the parts that training is made of: who plays the multipliers, the rules, what a learner
-and its scorer are. Each is imported when it is asked for.
+`rb.game` lists the parts that training is made of: the players of the multipliers, the rules, and the
+types of learners and scorers. Each is imported on demand.
 """
 
 from importlib import import_module

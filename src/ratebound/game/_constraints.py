@@ -1,4 +1,4 @@
-"""Constraints of one's own in a round: λ sees their values, and the model descends their proxies."""
+"""User-defined constraints in a round: λ sees their values, and the model descends their proxies."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ratebound.rates.general import General
 
 @dataclass(frozen=True, eq=False)
 class Models:
-    """The models of a round, as constraints of one's own see them."""
+    """The models of a round, as user-defined constraints see them."""
 
-    modules: Modules | None = None  # of each setting; None where functions see the scores alone
+    modules: Modules | None = None  # of each setting; None if functions see only the scores
     whole: Any = None  # scores (K, A, n) of all rows, for constraints with `exact`
 
 
 def own_values(
     compiled: Compiled, models: Models, scores: Any, rows: Array | None, relaxes: bool
 ) -> Array:
-    """The values (K, g) of constraints of one's own, or of their proxies, in their own units.
+    """The values (K, g) of user-defined constraints, or of their proxies, in their own units.
 
-    The λ-player sees 0 of a model that gives no numbers; that is reported where iterates are kept.
+    The λ-player sees 0 for a model whose scores are not finite; keeping iterates reports that.
     """
     asked = Asked(compiled, "proxy" if relaxes else "value")
     exact = [place for place, (_, each) in enumerate(compiled.general) if _is_exact(each.left)]
@@ -41,8 +41,8 @@ def own_values(
     elif models.whole is None:
         constraint = compiled.general[exact[0]][1]
         raise ValueError(
-            f"{constraint}: with exact=True its value is that on all rows: give each round their scores "
-            "too, rounds(scores, rows, whole=scores_of_all_rows), or leave exact= out"
+            f"{constraint}: with exact=True its value is computed on all rows: give each round their "
+            "scores too, rounds(scores, rows, whole=scores_of_all_rows), or leave exact= out"
         )
     else:
         whole = models.whole
@@ -71,14 +71,14 @@ def _ask(
 def descended(
     compiled: Compiled, weights: Array, scores: Any, rows: Array | None, modules: Modules
 ) -> Any:
-    """The sum of the proxies of constraints of one's own, times their weights (K, 1+m), in units."""
+    """The sum of the proxies of user-defined constraints, times their weights (K, 1+m), in units."""
     asked, own = Asked(compiled, "proxy"), as_numpy(weights) / compiled.scale
     with_scores = models_from(scores, _shape(compiled, scores, len(own)))
 
     def weighed(place: int, module: Any) -> Any:
         answers = asked.of(with_scores(place, module), rows)
         factors = (own[place, 1 + row] for row, _ in compiled.general)
-        # A number of NumPy's would make an array of a tensor.
+        # A NumPy number would turn a tensor into an array.
         plain = (float(each) if isinstance(each, np.generic) else each for each in factors)
         return sum(answer * factor for answer, factor in zip(answers, plain, strict=True))
 

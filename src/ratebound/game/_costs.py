@@ -2,16 +2,16 @@
 
 Two maps are needed each step, and never an array of rows × constraints:
 
-    costs    weights (K, 1+m) -> for each row of the batch, what it costs to miss each target (K, T, b)
+    costs    weights (K, 1+m) -> for each row of the batch, the cost of missing each target (K, T, b)
     totals   decisions of the rows (K, b) -> totals per slice (K, D - 1, S), and from them the rates
 
-With two classes the T = 2 targets are no and yes, so the costs are those of a yes and of a no.
+With two classes the T = 2 targets are {no} and {yes}, so the costs are the cost of a yes and of a no.
 
-With few cells the costs are a dense (1+m, cells) matrix. Where overlapping groups make many, costs
-stay over slices, and rows meet those directly: in one way in NumPy and in another on a
-GPU, where no shape may depend on what is in an array. If most rows of a batch share cells, they meet
-slices through these, and a cell's slices are a row of a matrix, a short list or bits. If most are a cell
-of their own, they meet them by short lists and bits of their own.
+With few cells the costs are a dense (1+m, cells) matrix. If overlapping groups make many cells, costs
+stay over slices, and rows are mapped to slices directly: in one way in NumPy and in another on a GPU,
+whose shapes may not depend on the content of an array. If most rows of a batch share cells, they are
+mapped through the cells, and a cell's slices are a row of a matrix, a short list or bits. If most rows
+have a cell to themselves, they are mapped by their own short lists and bits.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from ratebound.problem.coefficients import CHUNK, Block, SplitCosts
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import decided, rounded_up
 
-BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # (256, 8) a byte's bits
+BYTES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # (256, 8) the bits of each byte
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Which slices each cell lies in, as a matrix."""
+    """Which slices each cell is in, as a matrix."""
 
     inside: Array  # (cells, S)
 
@@ -50,13 +50,13 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Lists:
-    """Which slices each cell lies in, as short lists, filled up with S, which is none of them."""
+    """Which slices each cell is in, as short lists padded with S, which is not a slice."""
 
     size: int  # S
     lists: Array  # (w, cells), w small
 
     def spread(self, table: Array) -> Array:
-        """What a table over slices (..., S) sums to for each cell: (..., cells)."""
+        """A table over slices (..., S) summed for each cell: (..., cells)."""
         filled = namespace(table).concatenate([table, 0 * table[..., :1]], -1)
         return sum(take(filled, slices) for slices in self.lists)
 
@@ -67,7 +67,7 @@ class Lists:
 
 @dataclass(frozen=True)
 class Exactly:
-    """Which slices each cell lies in, as the compiled problem counts them, in NumPy."""
+    """Which slices each cell is in, as the compiled problem counts them, in NumPy."""
 
     compiled: Compiled
 
@@ -78,7 +78,7 @@ class Exactly:
 
 @dataclass(frozen=True)
 class CellPlaces:
-    """Each row is found at its cell, and each cell at its slices."""
+    """Maps each row to its cell, and each cell to its slices."""
 
     index: Array  # (b,)
     cells: int
@@ -86,7 +86,7 @@ class CellPlaces:
     example: Array
 
     def spread(self, table: Array) -> Array:
-        """What a table over cells (..., cells) holds for each row: (..., b)."""
+        """A table over cells (..., cells) read for each row: (..., b)."""
         return take(table, self.index)
 
     def total(self, values: Array) -> Array:
@@ -105,23 +105,23 @@ class CellPlaces:
         return self._count
 
     @cached_property
-    def _count(self) -> Array:  # kept, for all rows at once are the same in every round
+    def _count(self) -> Array:  # cached: all rows at once are the same in every round
         return self.membership.total(count(self.index, self.cells, self.example))
 
 
 @dataclass(frozen=True)
 class AllPlaces(CellPlaces):
-    """Each row is found at its cell, and costs of slices are summed up for each cell first."""
+    """Maps each row to its cell; costs of slices are first summed for each cell."""
 
     membership: RowPlaces | BitPlaces
-    rows: RowPlaces | None  # where rows that only count are counted faster one by one
+    rows: RowPlaces | None  # if unweighted rows are counted faster one by one
 
     def spread(self, table: Array) -> Array:
-        """What a table over slices (K, T, S) sums to for each row: (K, T, b)."""
+        """A table over slices (K, T, S) summed for each row: (K, T, b)."""
         return take(self.membership.spread(table), self.index)
 
     def total(self, values: Array) -> Array:
-        """Values (..., b), or marks, summed per slice: (..., S)."""
+        """Values (..., b), or booleans, summed per slice: (..., S)."""
         if self.rows is not None and values.dtype == bool:
             return self.rows.total(values)
         return super().total(values)
@@ -129,11 +129,11 @@ class AllPlaces(CellPlaces):
 
 @dataclass(frozen=True)
 class Cells:
-    """The slices of each cell: as a list where they are few, else as bits; in NumPy."""
+    """The slices of each cell: as a list if they are few, else as bits; in NumPy."""
 
     bits: Bits  # (cells, S)
-    lists: Array  # (w, cells), w small; filled up with S, which is none of them
-    long: Array  # (cells,) bool: whose lists would be too long, and are empty
+    lists: Array  # (w, cells), w small; padded with S, which is not a slice
+    long: Array  # (cells,) bool: cells whose lists would be too long, and are empty
     example: Array
 
     @cached_property
@@ -143,14 +143,14 @@ class Cells:
 
 @dataclass(frozen=True)
 class RowPlaces:
-    """Each row is found at the slices of its cell: in a short list or as bits; in NumPy."""
+    """Maps each row to the slices of its cell: by a short list or by bits; in NumPy."""
 
     of: Cells
     cells: Array  # (b,)
 
     @cached_property
     def _long(self) -> Array | None:
-        """The rows whose lists would be too long; None where those of all would."""
+        """The rows whose lists would be too long; None if all would."""
         if self.of.all_long:
             return None
         long = np.flatnonzero(self.of.long.take(self.cells))
@@ -158,7 +158,7 @@ class RowPlaces:
 
     @cached_property
     def _bits(self) -> Bits:
-        """Of the rows whose lists would be too long."""
+        """The bits of the rows whose lists would be too long."""
         return self._every if self._long is None else self.of.bits.of(self.cells.take(self._long))
 
     @cached_property
@@ -167,32 +167,32 @@ class RowPlaces:
 
     @cached_property
     def _lists(self) -> Array:
-        """The slices of all rows (w, b); after the last, S, there are the rows with bits."""
+        """The slices of all rows (w, b); numbers above S stand for the rows with bits."""
         lists = self.of.lists.take(self.cells, axis=1).astype(np.intp)
         lists[0, self._long] = np.arange(len(self._bits)) + (self.of.bits.width + 1)
         return lists
 
     def spread(self, table: Array) -> Array:
-        """What a table over slices (K, T, S) sums to for each row: (K, T, b)."""
+        """A table over slices (K, T, S) summed for each row: (K, T, b)."""
         flat = _flat(table)
-        found = self._bits.spread(flat)
+        summed = self._bits.spread(flat)
         if self._long is not None:
-            joined = np.concatenate([flat, np.zeros_like(flat[:, :1]), found], -1)
-            found = sum(joined.take(slices, -1) for slices in self._lists)
-        return found.reshape(*table.shape[:-1], -1)
+            joined = np.concatenate([flat, np.zeros_like(flat[:, :1]), summed], -1)
+            summed = sum(joined.take(slices, -1) for slices in self._lists)
+        return summed.reshape(*table.shape[:-1], -1)
 
     def total(self, values: Array) -> Array:
-        """Values (..., b), or marks, summed per slice: (..., S)."""
+        """Values (..., b), or booleans, summed per slice: (..., S)."""
         flat, size, kind = _flat(values), self.of.bits.width, self.of.example.dtype
         if values.dtype == bool and self.of.bits.loops:
-            found = self._every.count(flat).astype(kind)
+            totals = self._every.count(flat).astype(kind)
         elif self._long is None:
-            found = self._bits.total(flat.astype(kind, copy=False))
+            totals = self._bits.total(flat.astype(kind, copy=False))
         else:
-            found = self._bits.total(flat.take(self._long, 1).astype(kind, copy=False))
+            totals = self._bits.total(flat.take(self._long, 1).astype(kind, copy=False))
             for slices in self._lists:
-                found += tally(flat, slices, size + 1 + len(self._bits))[:, :size]
-        return found.reshape(*values.shape[:-1], -1)
+                totals += tally(flat, slices, size + 1 + len(self._bits))[:, :size]
+        return totals.reshape(*values.shape[:-1], -1)
 
     def total_kinds(self, kinds: Array, count: int, weight: Array | float) -> Array:
         """Weights (b,) of the rows of each kind (K, b) summed per slice: (K, count, S)."""
@@ -206,11 +206,11 @@ class RowPlaces:
 
 @dataclass(frozen=True)
 class BitPlaces:
-    """Each row is found by its membership bits, unpacked a chunk of rows at a time; on a GPU."""
+    """Maps each row by its membership bits, unpacked a chunk of rows at a time; on a GPU."""
 
     size: int  # S
     packed: Array  # (b, bytes)
-    bits: Array  # (256, 8): a byte's bits as numbers
+    bits: Array  # (256, 8): the bits of each byte as numbers
 
     @cached_property
     def _first(self) -> Array:
@@ -228,7 +228,7 @@ class BitPlaces:
             yield rows, self._unpack(rows)
 
     def spread(self, table: Array) -> Array:
-        """What a table over slices (..., S) sums to for each row: (..., b)."""
+        """A table over slices (..., S) summed for each row: (..., b)."""
         flat = _flat(table)
         parts = [_product(flat, matrix) for _, matrix in self._chunks()]
         joined = parts[0] if len(parts) == 1 else namespace(table).concatenate(parts, -1)
@@ -259,7 +259,7 @@ def total_decided(places: Places, scores: Array, weight: Array | float) -> Array
     """Totals per slice (K, D - 1, S) of rows decided 1, ..., D - 1 by scores (K, A, b)."""
     if scores.shape[1] > 1:
         return places.total_kinds(decided(scores), scores.shape[1], weight)[:, 1:]
-    yes = scores >= 0  # marks, which some places count faster than kinds
+    yes = scores >= 0  # booleans, which some places count faster than kinds
     return places.total(weighed(yes if namespace(yes) is np else yes.to(scores.dtype), weight))
 
 
@@ -269,7 +269,7 @@ def weighed(values: Array, weight: Array | float) -> Array:
 
 
 def _flat(array: Array) -> Array:
-    """All axes but the last as one, also where the last is empty."""
+    """All axes but the last as one, even if the last is empty."""
     return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
@@ -281,7 +281,7 @@ def _product(flat: Array, matrix: Array) -> Array:
 
 
 def slice_lists(compiled: Compiled, longest: int) -> tuple[Array, Array]:
-    """Each cell's slices as a list (w, cells) filled up with S, and where (cells,) one is too long."""
+    """Each cell's slices as a list (w, cells) padded with S, and which (cells,) are too long."""
     lengths = ONES[compiled.membership].sum(axis=1, dtype=np.int64)
     long = lengths > longest
     short = np.flatnonzero(~long)
@@ -295,18 +295,18 @@ def slice_lists(compiled: Compiled, longest: int) -> tuple[Array, Array]:
     return lists, long
 
 
-DENSE_ON_CPU = 2**16  # entries up to which a dense matrix is the cheapest
+DENSE_ON_CPU = 2**16  # up to this many entries, a dense matrix is cheapest
 DENSE_ON_GPU = 2**24
-FEW = 4096  # cells up to which going through all of them is cheaper than through the batch's rows
-PER_SLICE = 64  # or so many times the slices: a batch's rows have as many bits each as there are slices
-SHORT = 8  # slices of a cell up to which a list of them is cheaper than their bits
-MANY = 2**21  # bits from which loading numba pays within some thousand rounds
-COUNTED = 2**29  # bits up to which those of all rows are kept, to be counted row by row
-NARROW = 256  # slices up to which bits are never dearer than lists
+FEW = 4096  # up to this many cells, using all of them is cheaper than the batch's rows
+PER_SLICE = 64  # or this many times the slices: a row has as many bits as there are slices
+SHORT = 8  # up to this many slices of a cell, a list is cheaper than bits
+MANY = 2**21  # from this many bits on, importing numba pays off within a few thousand rounds
+COUNTED = 2**29  # up to this many bits, the bits of all rows are kept for counting row by row
+NARROW = 256  # up to this many slices, bits never cost more than lists
 
 
 class Costs:
-    """One block of a compiled problem, its rows scaled as the game plays them."""
+    """One block of a compiled problem, scaled to the units of the game."""
 
     def __init__(
         self, compiled: Compiled, block: Block, costs: Any, targets: Array, example: Array
@@ -321,7 +321,7 @@ class Costs:
         scale = sparse.diags_array(1.0 / compiled.scale)
         net, costs = ((scale @ m).tocsr() for m in (block.net, costs))
         self.cells, self.targets = compiled.cell_count, len(targets)
-        self.membership: Matrix | Lists | None = None  # None where rows are taken directly to slices
+        self.membership: Matrix | Lists | None = None  # None if rows are mapped to slices directly
         self._cells: Cells | None = None
         if net.shape[0] * self.cells * self.targets <= 2 * limit:
             self.membership = Matrix(as_like(compiled.unpacked(slice(None)), example))
@@ -342,16 +342,16 @@ class Costs:
         self._latest: CellPlaces | None = None
         self._net = _Map(net.T, example)
         self._missed = _Map(costs.T, example)
-        # What the costs come to where every decision is 0, which `net` counts from.
+        # The costs if every decision is 0, relative to which `net` counts.
         self.missed_by_0: Array = 0.0
         without_0 = as_like(~targets[:, :1], example)
         self.missed_by_0 = self.relaxed((without_0 * self.slice_weight)[None])[0]
 
     def places(self, cells: Array) -> Places:
-        """Where the rows of a batch, given by their cells (b,), are found."""
+        """The map from the rows of a batch, given by their cells (b,), to slices."""
         if self.membership is None and len(cells) < self.cells:
             return self._rows(cells)
-        # Kept, for all rows at once are the same in every round.
+        # Cached: all rows at once are the same in every round.
         if self._latest is None or self._latest.index is not cells:
             if self.membership is not None:
                 self._latest = CellPlaces(cells, self.cells, self.membership, self.example)
@@ -365,7 +365,7 @@ class Costs:
         return BitPlaces(len(self.slice_weight), self._packed[cells], self._bits)
 
     def _all(self, cells: Array) -> AllPlaces:
-        """Where more rows than there are cells are found."""
+        """The map for a batch with more rows than there are cells."""
         counted = None
         if self._cells is not None and len(cells) * self._cells.bits.width <= COUNTED:
             counted = RowPlaces(self._cells, cells) if self._cells.bits.loops else None
@@ -373,25 +373,25 @@ class Costs:
 
     @cached_property
     def _whole(self) -> RowPlaces | BitPlaces:
-        """Where the cells themselves are found."""
+        """The map for the cells themselves."""
         return self._rows(_on_device(np.arange(self.cells), self.example))
 
     def costs(self, weights: Array) -> Array:
-        """Cost of missing each target at each cell (or slice), (K, T, ...), for weights (K, 1+m)."""
+        """The cost of missing each target at each cell (or slice), (K, T, ...), for weights (K, 1+m)."""
         costs = self._costs(weights).reshape(len(weights), self.targets, -1)
         return self.membership.spread(costs) if isinstance(self.membership, Lists) else costs
 
     def rates(self, totals: Array) -> Array:
-        """Values (K, 1+m), offset apart, of rows decided 1 to D - 1 totalled per slice (K, D - 1, S)."""
+        """Values (K, 1+m) without offset, from totals (K, D - 1, S) of rows decided 1 to D - 1."""
         return self._net(totals.reshape(len(totals), -1))
 
     def relaxed(self, totals: Array) -> Array:
-        """Values (K, 1+m), offset apart, of a proxy of each target totalled per slice (K, T, S)."""
+        """Values (K, 1+m) without offset, from totals per slice (K, T, S) of each target's proxy."""
         return self._missed(totals.reshape(len(totals), -1)) - self.missed_by_0
 
 
 class _Map:
-    """``rows @ matrix``, with the matrix kept dense where it is small or on a GPU, else sparse."""
+    """``rows @ matrix``, with a dense matrix if it is small or on a GPU, else a sparse one."""
 
     def __init__(self, matrix: Any, example: Array) -> None:
         on_cpu = namespace(example) is np
@@ -419,20 +419,20 @@ def _slice_rows(compiled: Compiled) -> Array:
 
 # --- the largest violations ---------------------------------------------------------------------
 # A violation is an offset plus a sum over slices of coefficients times the slice's totals: of each
-# decision from 1 on, of which a row has at most one, or of a proxy of each target. A total lies between
+# decision from 1 on, of which a row has at most one, or of a proxy of each target. A total is between
 # 0 and
 #
 #     the weight of the slice                          for rates, exact or by running means
-#     that times the largest value of the proxy        for proxies
-#     what a batch of the heaviest row stands for      for unbiased estimates
+#     the same times the largest value of the proxy    for proxies
+#     a batch of the heaviest row, scaled to all rows  for unbiased estimates
 
 
 def largest_violations(
     compiled: Compiled, split: SplitCosts, *, largest_proxy: float | None, unbiased: bool
 ) -> Array:
-    """(m,) bounds on the size of each violation as games are played.
+    """Bounds (m,) on the size of each violation, in the units of games.
 
-    `largest_proxy` is the largest value of the proxy that is shown, None where decisions are.
+    `largest_proxy` is the largest value of the proxy that the player sees, None if it sees decisions.
     """
     low, high = compiled.offset.copy(), compiled.offset.copy()
     for block, costs in zip(compiled.blocks, split.costs, strict=True):
@@ -443,7 +443,7 @@ def largest_violations(
             low += functools.reduce(lambda a, b: a.minimum(b), each, 0 * each[0]).sum(axis=1)
             high += functools.reduce(lambda a, b: a.maximum(b), each, 0 * each[0]).sum(axis=1)
             continue
-        # The costs count from 0 up, and `net` from what they come to where every decision is 0.
+        # Costs count up from 0, and `net` from the costs if every decision is 0.
         for part, target in zip(_parts(costs, compiled.slice_count), split.targets, strict=True):
             counted = 0.0 if target[0] else part @ weight
             low += (part * (largest_proxy * most)).minimum(0).sum(axis=1) - counted
@@ -458,9 +458,9 @@ def _parts(matrix: Any, size: int) -> list[Any]:
 
 
 def _heaviest_batch(compiled: Compiled, block: Block) -> Array:
-    """(slices,) the largest total an unbiased estimate can give each slice.
+    """The largest total that an unbiased estimate can give each slice, (slices,).
 
-    A batch that holds nothing but a slice's heaviest row takes it for every row of its population.
+    A batch with only a slice's heaviest row takes it for every row of its population.
     """
     lengths = [len(population) for population in compiled.populations.values()]
     sizes = np.repeat(list(compiled.sizes.values()), lengths).astype(float)
@@ -469,8 +469,8 @@ def _heaviest_batch(compiled: Compiled, block: Block) -> Array:
     by_cell = np.zeros(compiled.cell_count)
     np.maximum.at(by_cell, compiled.cells, stands_for)
     by_cell = np.maximum.reduce(gathered(by_cell))
-    found = np.zeros(compiled.slice_count)
+    heaviest = np.zeros(compiled.slice_count)
     for start in range(0, compiled.cell_count, CHUNK):
         chunk = slice(start, start + CHUNK)
-        found = np.maximum(found, (compiled.unpacked(chunk) * by_cell[chunk, None]).max(axis=0))
-    return found
+        heaviest = np.maximum(heaviest, (compiled.unpacked(chunk) * by_cell[chunk, None]).max(axis=0))
+    return heaviest

@@ -1,4 +1,4 @@
-"""Keeping iterates while a game is played: each evaluated exactly, those that cannot matter dropped."""
+"""Keeping iterates during a game: each is evaluated exactly, and dominated ones can be dropped."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from ratebound.problem.spelling_out import rows_counted
 from ratebound.rates.kinds import TWO
 
 FEW = 32  # rows on which a fit is compared with its scorer
-JUDGE = "judge"  # what a trace calls the judge's rows among those watched
-AT_ONCE = 2**27  # numbers of iterates that wait on a GPU, at most
-THIN_AFTER = 32  # pieces; thinning now and then bounds what a frontier costs in memory
+JUDGE = "judge"  # the name of the judge's rows in a trace, among the watched ones
+AT_ONCE = 2**27  # the most numbers of iterates that wait on a GPU
+THIN_AFTER = 32  # pieces; regular thinning bounds the memory of a frontier
 
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
     """An iterate of each of K settings, before it is evaluated; its arrays may be on a GPU."""
 
-    parameters: Array  # (K, P), of all models of a setting where there are folds
+    parameters: Array  # (K, P), of all models of a setting if there are folds
     multipliers: Array  # (K, 1+m)
     learned: Array  # (K, L) thresholds
     round: Array  # (K,)
@@ -69,13 +69,13 @@ class Keeper:
     frontier: bool
     averaging: Averaging
     seed: int
-    judge: Compiled | None = None  # the rows that violations are counted on, if not those trained on
-    folds: Folded | None = None  # where rows are judged by the models that did not see them
-    progress: bool | None = None  # whether to show how far a pass over rows on disk has come
+    judge: Compiled | None = None  # the rows on which violations are counted, if not the training rows
+    folds: Folded | None = None  # if rows are judged by the models that did not see them
+    progress: bool | None = None  # whether to show the progress of a pass over rows on disk
     pieces: list[Trace] = field(default_factory=list)
-    waiting: list[Iterate] = field(default_factory=list)  # to be evaluated, all at once
+    waiting: list[Iterate] = field(default_factory=list)  # to be evaluated together
     latest: Trace | None = None
-    last: int | None = None  # the round that was kept last
+    last: int | None = None  # the last round that was kept
     diverged: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -84,17 +84,17 @@ class Keeper:
             for on, rows in rows_counted(other.problem).items():
                 if own.get(on, rows) != rows:
                     raise ValueError(
-                        f"watch: the counts of {name!r} are out of {rows:,} rows and those trained for "
+                        f"watch: the counts of {name!r} are out of {rows:,} rows, but training's are "
                         f"out of {own[on]:,}: compile it from compiled.problem, or write per="
                     )
 
     @property
     def others(self) -> dict[str, Compiled]:
-        """The rows besides those trained on that iterates are evaluated on."""
+        """The other rows on which iterates are evaluated."""
         return self.watch if self.judge is None else self.watch | {JUDGE: self.judge}
 
     def blank(self, scorer: Scorer) -> Trace:
-        """A trace without candidates, with all that every candidate of the game shares."""
+        """A trace without candidates, with everything that the game's candidates share."""
         none, compiled = np.empty(0, dtype=int), self.compiled
         lines = np.empty((0, len(compiled.constraints)))
         first = None if self.folds is None else self.folds.models(np.zeros((self.folds.count + 1, 1)))
@@ -122,19 +122,19 @@ class Keeper:
 
     @property
     def deferred(self) -> bool:
-        """Whether iterates are evaluated all at once, in the end."""
+        """Whether iterates are evaluated together at the end."""
         return self.compiled.stored or (self.fit.batched and not self.compiled.general)
 
     @property
     def kept(self) -> bool:
-        """Whether there are iterates."""
+        """Whether any iterates are kept."""
         return bool(self.pieces or self.waiting)
 
     def keep(self, multipliers: Array, learned: Array, done: int) -> None:
         """Keep the present iterate of every setting that is still finite, after `done` rounds.
 
         `multipliers` are the weights (K, 1+m), `learned` the thresholds (K, L) that go with them.
-        Rows on disk are read once for all iterates, in the end; nor does a GPU wait for each of them.
+        Rows on disk are read once for all iterates, at the end. A GPU does not wait for each iterate.
         """
         if self.last == done:
             return
@@ -184,7 +184,7 @@ class Keeper:
         return values_of(rows, scores, spent, models), spent
 
     def _check_copies(self, parameters: Array) -> None:
-        """Raise where the models of several processes have drifted apart."""
+        """Raise if the models of several processes have drifted apart."""
         if len(set(processes.gathered(hashlib.sha256(parameters.tobytes()).digest()))) > 1:
             raise ValueError(
                 f"{type(self.fit).__name__}: its models differ between processes. A step must be the "
@@ -193,7 +193,7 @@ class Keeper:
             )
 
     def _evaluate(self) -> None:
-        """Evaluate all iterates that wait for it, in one pass over the rows."""
+        """Evaluate all waiting iterates in one pass over the rows."""
         if not self.waiting:
             return
         settings = np.tile(np.arange(len(self.waiting[0])), len(self.waiting))
@@ -219,7 +219,7 @@ class Keeper:
         self._add(chosen, settings[sound], values.only(finite), spent, watched, folds)
 
     def _each(self, iterates: Iterate) -> Array:
-        """The parameters of each model by itself, (N, P), or (N · (folds + 1), P)."""
+        """The parameters of each single model, (N, P) or (N · (folds + 1), P)."""
         models = len(iterates) * (1 if self.folds is None else self.folds.count + 1)
         return iterates.parameters.reshape(models, -1)
 
@@ -228,8 +228,8 @@ class Keeper:
     ) -> tuple[Values, dict[str, Array]]:
         """The exact values of iterates on some rows, and their thresholds.
 
-        Those of tops are where so many rows lie above them, unless rows are on disk: then they are as
-        learned. `finite` (N,) is told whose scores are not.
+        Thresholds of tops are set so that enough rows pass them; on rows on disk, they are as learned.
+        `finite` (N,) is cleared for scores that are not finite.
         """
         thresholds = self._thresholds(iterates.learned)
         with bar(len(rows.cells), "row", self.progress if rows.stored else False) as shown:
@@ -254,7 +254,7 @@ class Keeper:
         watched: dict[str, Values],
         folds: FoldModels | None = None,
     ) -> None:
-        """Add iterates, whose values are known, to those kept."""
+        """Keep iterates whose values are known."""
         self.latest = replace(
             self.blank(self.fit.scorer),
             objectives=values.objectives,
@@ -273,7 +273,7 @@ class Keeper:
             self.pieces = [_thinned(joined(self.pieces))]
 
     def _thresholds(self, learned: Array) -> dict[str, Array]:
-        """Learned thresholds by name, (N, D - 1) each, of all classes but the first."""
+        """Learned thresholds by name, (N, D - 1) each, for all classes but the first."""
         names = self.compiled.learnable
         parts = learned.reshape(len(learned), len(names), self.compiled.decisions - 1)
         return {name: parts[:, j] for j, name in enumerate(names)}
@@ -283,7 +283,7 @@ class Keeper:
         return scores if self.folds is None else self.folds.whole(scores)
 
     def _check_fit(self, parameters: Array, scores: Array, settings: int) -> None:
-        """Raise where a fit does not keep to its type: its models would not be those deployed."""
+        """Raise if a fit violates its type: the models deployed would be different ones."""
         name, rows = type(self.fit).__name__, len(self.compiled.cells)
         settings *= 1 if self.folds is None else self.folds.count + 1
         if np.ndim(parameters) != 2 or len(parameters) != settings:
@@ -296,14 +296,14 @@ class Keeper:
         self._check_scores(parameters, scores)
 
     def _check_scores(self, parameters: Array, scores: Array) -> None:
-        """Raise where scores of the first rows are not those that the scorer gives."""
+        """Raise if the scores of the first rows differ from the scorer's."""
         few, scorer = np.arange(min(len(self.compiled.cells), FEW)), self.fit.scorer
         given = self.compiled.inputs if scorer.tables else self.compiled.features
         deployed, trained = scorer.scores(parameters, rows_of(given, few)), scores[..., few]
         finite = np.isfinite(deployed) & np.isfinite(trained)
         if not np.allclose(deployed[finite], trained[finite], rtol=1e-3, atol=1e-3):
             raise ValueError(
-                f"{type(self.fit).__name__}.all_scores() differs from what its scorer gives for the "
+                f"{type(self.fit).__name__}.all_scores() differs from its scorer's scores for the "
                 "same parameters"
             )
 
@@ -318,13 +318,13 @@ class Keeper:
         return f"objective {objectives[best]:.4f}, worst violation {worst[best]:+.4f}"
 
     def trace(self) -> Trace:
-        """All that is kept so far."""
+        """The trace so far."""
         self._evaluate()
         whole = joined(self.pieces)
         return _thinned(whole) if self.frontier else whole
 
     def finished(self, ended: str) -> Trace:
-        """The trace of a game that has ended, once it is known to hold anything."""
+        """The trace of a game that has ended, after a check that it is not empty."""
         self._evaluate()
         if not self.pieces:
             raise FloatingPointError(
@@ -342,19 +342,19 @@ class Keeper:
 
 
 def _noted(scores: Iterator[Array], shown: Any, finite: Array | None) -> Iterator[Array]:
-    """The same pieces of scores, whose rows a bar counts; models with others than numbers are noted."""
+    """The same pieces of scores; a bar counts their rows, and models with infinite scores are noted."""
     flags = []
     for piece in scores:
         shown.update(piece.shape[-1])
         if finite is not None:
             flags.append(namespace(piece).isfinite(piece).reshape(len(piece), -1).all(-1))
         yield piece
-    if finite is not None:  # in the end, since a GPU would be waited for
+    if finite is not None:  # at the end, to avoid waiting for a GPU
         finite &= np.logical_and.reduce(list(map(as_numpy, flags)))
 
 
 def _thinned(trace: Trace) -> Trace:
-    """Without the candidates another of their setting beats; each setting's last one stays."""
+    """The trace without dominated candidates of each setting; each setting's last one stays."""
     stays = np.zeros(len(trace), dtype=bool)
     for setting in trace.settings:
         own = np.flatnonzero(trace.setting == setting)

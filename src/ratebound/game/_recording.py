@@ -1,8 +1,8 @@
 """Rounds on a GPU, recorded once and replayed.
 
-There a round of a small model is bound by the launching of its hundred or so kernels. A CUDA graph
-launches all of them at once: the first rounds are played as they are, then one is recorded, with what is
-given to it and the state of the game in places that stay, and every later round is a replay.
+On a GPU, a round of a small model is limited by the launches of its hundred or so kernels. A CUDA graph
+launches all of them at once: the first rounds are played as usual, then one is recorded, with its inputs
+and the state of the game at fixed addresses, and every later round is a replay.
 """
 
 from __future__ import annotations
@@ -25,36 +25,34 @@ from ratebound.problem.general import modules_of
 if TYPE_CHECKING:
     from ratebound.game.game import Game
 
-Played = Callable[
-    ..., tuple[Any, GameState]
-]  # of a state and what is given: what is found, and the next
-FIRST = 3  # rounds before recording: libraries set themselves up in them
-MOST = 8  # kinds of batches that are recorded, as each recording holds memory of its own
+Played = Callable[..., tuple[Any, GameState]]  # from a state and inputs to a result and the next state
+FIRST = 3  # rounds before recording, in which libraries initialise themselves
+MOST = 8  # the most shapes of batches recorded, as each recording holds its own memory
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A round of one shape, which finds what is given to it, and leaves what it finds, in places."""
+    """A recorded round of one shape, with fixed addresses for its inputs and its result."""
 
     replay: Callable[[], None]
     places: list[Any]
-    found: Any
+    result: Any
 
 
 class Recorder:
-    """Plays rounds on a GPU; those of shapes that were seen before are replayed."""
+    """Plays rounds on a GPU; rounds of a known shape are replayed."""
 
     def __init__(self, example: Array, prepare: Callable[[], None] = lambda: None) -> None:
         self.torch, self.device = namespace(example), example.device
         self.prepare = prepare  # called once, before anything is recorded
-        self.state: Any = None  # whose tensors every replay moves on
+        self.state: Any = None  # every replay updates its tensors
         self.seen: Counter[tuple[Any, ...]] = Counter()
         self.recordings: dict[tuple[Any, ...], Recording] = {}
 
     def __call__(self, play: Played, state: GameState, given: Sequence[Any]) -> tuple[Any, GameState]:
-        """What `play` finds and the next state; both are the same tensors, overwritten, in every replay.
+        """The result of `play` and the next state; every replay overwrites the same tensors.
 
-        Numbers that are given are part of what is recorded, tensors are copied to their places.
+        Numbers among the inputs become part of the recording; tensors are copied to fixed addresses.
         """
         given = [self._tensor(each) for each in given]
         shape = tuple((each.shape, each.dtype) if hasattr(each, "copy_") else each for each in given)
@@ -69,14 +67,14 @@ class Recorder:
             if hasattr(place, "copy_"):
                 place.copy_(each, non_blocking=True)
         recording.replay()
-        return recording.found, self.state
+        return recording.result, self.state
 
     def _tensor(self, given: Any) -> Any:
-        """Arrays as tensors, which stay where they are; a number is a number, and None is None."""
+        """Arrays as tensors on the same device; numbers and None unchanged."""
         return self.torch.as_tensor(given) if isinstance(given, np.ndarray | list) else given
 
     def _take_over(self, state: GameState) -> None:
-        """Continue from a state, in the places that replays know."""
+        """Continue from a state, at the addresses that replays use."""
         if self.state is None:
             self.prepare()
             kind: Any = {"dtype": self.torch.float64, "device": self.device}
@@ -87,33 +85,33 @@ class Recorder:
 
     def _recorded(self, play: Played, given: Sequence[Any]) -> Recording:
         places = [each.to(self.device, copy=True) if hasattr(each, "copy_") else each for each in given]
-        found = []
+        results = []
 
         def work() -> None:
             result, after = play(self.state, *places)
             _move(after, self.state)
-            found.append(result)
+            results.append(result)
 
-        return Recording(self._captured(work), places, found[0])
+        return Recording(self._captured(work), places, results[0])
 
     def _aside(self, work: Callable[[], Any]) -> Any:
-        """Work on another stream than the usual one, as what will be captured has to be at first."""
+        """Run `work` on another stream, as capturing requires at first."""
         cuda = self.torch.cuda
         with cuda.device(self.device):
             self._beside.wait_stream(cuda.current_stream())
             with cuda.stream(self._beside):
-                found = work()
+                result = work()
             cuda.current_stream().wait_stream(self._beside)
-        return found
+        return result
 
     @cached_property
     def _beside(self) -> Any:
         return self.torch.cuda.Stream()
 
     def _captured(self, work: Callable[[], None]) -> Callable[[], None]:
-        """What does all of the work again, launched at once."""
+        """A function that repeats all of the work in one launch."""
         graph = self.torch.cuda.CUDAGraph()
-        # What another thread does meanwhile, such as one that reads batches ahead, is its own affair.
+        # Other threads, such as one that reads batches ahead, must not disturb the capture.
         mode = {"capture_error_mode": "thread_local"}
         with self.torch.cuda.device(self.device), self.torch.cuda.graph(graph, **mode):
             work()
@@ -122,23 +120,23 @@ class Recorder:
 
 
 class Rounds:
-    """The rounds of a game in a loop of one's own; see `Game.recorded`."""
+    """The rounds of a game in the user's own loop; see `Game.recorded`."""
 
     def __init__(self, game: Game, state: GameState, judge: Game | None = None) -> None:
         if not isinstance(state, GameState):
             raise TypeError(f"recorded takes a state, as game.start(scores) gives, got {state!r}")
         if judge is not None and judge.compiled.constraints != game.compiled.constraints:
-            raise ValueError("judge: its constraints are not those of the game that is played")
+            raise ValueError("judge: its constraints differ from those of the game that is played")
         self.game, self.judge, self._state = game, judge, state
-        # Functions of one's own may do anything, which no recording could replay.
+        # User-defined functions may do anything, which no recording could replay.
         can_record = recordable(game.example) and not game.compiled.general
         self._recorder = Recorder(game.example) if can_record else None
         self._weights: Array | None = None  # of the latest round
-        self._descended = True  # whether the latest round's proxies were asked for
+        self._descended = True  # whether the proxies of the latest round were used
 
     @property
     def state(self) -> GameState:
-        """The state after the latest round; later rounds leave it as it is."""
+        """The state after the latest round; later rounds do not change it."""
         return self._state if self._recorder is None else copy.deepcopy(self._state)
 
     def __call__(
@@ -153,13 +151,13 @@ class Rounds:
     ) -> Array:
         """The gradient with respect to the scores of a batch, after which both players have moved.
 
-        Constraints of one's own see ``module`` as their ``model.module``, and those with ``exact=True``
-        the scores of all rows, ``whole``, on the judge's rows where there is one.
+        User-defined constraints see ``module`` as their ``model.module``. Constraints with
+        ``exact=True`` see the scores of all rows, ``whole``; with a judge, of the judge's rows.
         """
         if (judged is None) != (self.judge is None):
             raise ValueError(
-                "judged= takes the scores and rows that the judge sees, in every round of a game that "
-                "has one: game.recorded(state, judge=another_game)"
+                "judged= takes the scores and rows that the judge sees, in every round of a game with "
+                "a judge: game.recorded(state, judge=another_game)"
             )
         if judged is not None and not (isinstance(judged, tuple) and len(judged) == 2):
             raise TypeError("judged= takes a pair, the scores and the rows that the judge sees")
@@ -189,20 +187,20 @@ class Rounds:
         *,
         module: Any = None,
     ) -> Any:
-        """What to add to the loss of the latest round for constraints of one's own (`rb.constraint`).
+        """The term that user-defined constraints (`rb.constraint`) add to the latest round's loss.
 
-        It is the sum of their proxies, each times its multiplier; scores come with their history, so
-        that there is a gradient. Multipliers change, so do not call it in code that is compiled once, as
-        by ``jax.jit``: there, multiply the proxies by `weights` yourself.
+        It is the sum of their proxies, each times its multiplier. The scores must carry their history,
+        so that there is a gradient. Multipliers change, so do not call it in code that is compiled once,
+        as by ``jax.jit``: there, multiply the proxies by `weights` yourself.
         """
         return self.game.descended(self.weights, scores, rows, module=module)
 
     def _check_descended(self) -> None:
-        """Raise where a loop would train without its proxies."""
+        """Raise if a loop would train without its proxies."""
         if not self._descended:
             names = ", ".join(str(each.left) for _, each in self.game.compiled.general)
             raise ValueError(
-                f"{names}: the model has to descend the proxies of constraints of one's own too: add "
+                f"{names}: the model must also descend the proxies of user-defined constraints: add "
                 "rounds.proxies(scores, rows, module=...) to the loss, as in "
                 "(scores * gradient).sum() + rounds.proxies(scores, rows, module=model)"
             )
@@ -236,14 +234,14 @@ def recordable(example: Array) -> bool:
 
 
 def _move(state: Any, places: Any) -> None:
-    """Write the tensors of a state over those of another."""
+    """Copy the tensors of a state onto another's."""
     for value, place in zip(_tensors(state), _tensors(places), strict=True):
         if place is not value:
             place.copy_(value)
 
 
 def _tensors(node: Any) -> list[Any]:
-    """All tensors that a state is made of, in order."""
+    """All tensors of a state, in order."""
     if is_dataclass(node):
         node = [getattr(node, field.name) for field in fields(node)]
     if isinstance(node, tuple | list):

@@ -1,8 +1,9 @@
-"""Going on with a game that was interrupted: what it holds is on disk while it is played.
+"""Resuming an interrupted game: its state is written to disk while it is played.
 
-A file holds one game, and is named by all that decides how the game goes: the problem and the rows, the
-model at its start, the players and their settings. So a game finds its own file or none, and goes on
-from it as if nothing had happened, to the last bit. Of several processes the first reads and writes.
+A file holds one game, and is named by everything that determines the game: the problem and the rows, the
+model at its start, the players and their settings. So a game finds its own file or none, and continues
+from it as if nothing had happened, to the last bit. With several processes, only the first reads and
+writes.
 """
 
 from __future__ import annotations
@@ -40,25 +41,25 @@ OWN = __name__.partition(".")[0]
 
 
 class Contents:
-    """Contents of values as plain JSON, in which all but numbers and texts is a digest.
+    """Contents of values as plain JSON, in which everything but numbers and texts is a digest.
 
-    Two games share a file only if all that decides them is the same. Numbers, texts and containers are
-    themselves, arrays and tensors their bytes, other objects what pickle would write of them. Functions
-    and classes of a library are their names. Those of one's own are their code, with what it refers to,
-    so that a function is another once its code or a number in it is. What cannot be told from another
-    by its content is refused.
+    Two games share a file only if everything that determines them is the same. Numbers, texts and
+    containers stand for themselves, arrays and tensors for their bytes, and other objects for what
+    pickle would write. Functions and classes of a library are identified by name. The user's own are
+    identified by their code and what it refers to, so a function differs once its code or a number in it
+    changes. Values that cannot be identified by their content are refused.
     """
 
     def __init__(self) -> None:
-        self.done: dict[int, tuple[Any, Any]] = {}  # with the values, so that no id is used again
-        self.open: list[int] = []  # values that are being looked at, from the outermost on
-        self.tensors: dict[int, int] = {}  # their numbers: tied parameters are not two equal ones
+        self.done: dict[int, tuple[Any, Any]] = {}  # together with the values, so that no id is reused
+        self.open: list[int] = []  # values being examined, from the outermost
+        self.tensors: dict[int, int] = {}  # their numbers: tied parameters differ from two equal ones
 
     def of(self, value: Any, where: str) -> Any:
         """The content of the value that `where` names."""
         if isinstance(value, PLAIN):
             return value
-        if id(value) in self.open:  # it holds itself
+        if id(value) in self.open:  # it contains itself
             return {"outer": len(self.open) - self.open.index(id(value))}
         if id(value) not in self.done:
             self.open.append(id(value))
@@ -104,7 +105,7 @@ class Contents:
         return {"tensor": about, "bytes": _digest(flat.tobytes())}
 
     def _type(self, kind: type, where: str) -> Any:
-        """A class by its name, and by its members where it is the caller's own."""
+        """A class by its name, and by its members if it is the caller's own."""
         name = f"{kind.__module__}.{kind.__qualname__}"
         if _of_library(kind.__module__):
             return name
@@ -118,7 +119,7 @@ class Contents:
         }
 
     def _function(self, function: FunctionType, where: str) -> Any:
-        """A function by its name, and by its code and what that refers to where it is the caller's."""
+        """A function by its name; the caller's own also by its code and what that refers to."""
         name = f"{function.__module__}.{function.__qualname__}"
         if function.__module__ is not None and _of_library(function.__module__):
             return name
@@ -155,15 +156,15 @@ class Contents:
         return {"type": kind, "parts": [[n, self.of(own[n], f"{where}.{n}")] for n in sorted(own)]}
 
     def _reduced(self, value: Any, where: str) -> Any:
-        """What pickle would write of an object."""
+        """What pickle would write for an object."""
         try:
             reduce = dispatch_table.get(type(value))
-            found = value.__reduce_ex__(4) if reduce is None else reduce(value)
-        except Exception as error:  # whatever an object says that cannot be pickled
+            reduced = value.__reduce_ex__(4) if reduce is None else reduce(value)
+        except Exception as error:  # an object that cannot be pickled may raise anything
             raise _unnamed(where, value, error) from error
-        if isinstance(found, str):  # something global
-            return f"{getattr(value, '__module__', None)}.{found}"
-        made, given, *rest = found
+        if isinstance(reduced, str):  # something global
+            return f"{getattr(value, '__module__', None)}.{reduced}"
+        made, given, *rest = reduced
         later = [list(each) if i else each for i, each in enumerate(rest[:3]) if each is not None]
         return [self.of(each, where) for each in (made, given, *later)]
 
@@ -171,13 +172,13 @@ class Contents:
 def _unnamed(where: str, value: Any, error: Exception) -> ValueError:
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     return ValueError(
-        f"a game in a folder is named by the content of its settings, and {where} holds a {kind}, whose "
+        f"a game in a folder is named by the content of its settings, but {where} holds a {kind}, whose "
         f"content cannot be read ({error}): give a setting that can be pickled, or no folder"
     )
 
 
 def _plain_member(member: Any) -> Any:
-    """What a class holds, where it is wrapped in what pickle does not know."""
+    """The content of a class member that is wrapped in a type that pickle does not know."""
     if isinstance(member, staticmethod | classmethod):
         return member.__func__
     if isinstance(member, property):
@@ -196,14 +197,14 @@ def _inside(cell: Any) -> Any:
 
 
 def _names(code: CodeType) -> set[str]:
-    """The names that code looks up, and functions inside it do."""
+    """The names that code and its inner functions look up."""
     inner = (each for each in code.co_consts if isinstance(each, CodeType))
     return set(code.co_names).union(*map(_names, inner))
 
 
 @cache
 def _of_library(module: str) -> bool:
-    """Whether a module is Python's, ours, or an installed one, which its name stands for."""
+    """Whether a module is Python's, ours or an installed one, identified by its name."""
     top = module.partition(".")[0]
     if top == OWN or top in sys.stdlib_module_names:
         return True
@@ -223,17 +224,17 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-SECONDS = 10.0  # between two writings, at least
+SECONDS = 10.0  # the least time between two writes
 FORMAT = "ratebound game"
-BESIDE = ("thresholds", "at", "answers", "answered", "ended", "pieces")  # further parts of a trace
+BESIDE = ("thresholds", "at", "answers", "answered", "ended", "pieces")  # additional parts of a trace
 
 
 @dataclass
 class GameFile:
-    """The file of one game, which need not be there yet."""
+    """The file of one game, which need not exist yet."""
 
     path: Path
-    until: str | None  # what ends the game early, by its content; None where that cannot be told
+    until: str | None  # what ends the game early, by its content; None if unknown
     latest: float = field(default_factory=time.monotonic)  # when it was last written
 
     @property
@@ -242,11 +243,11 @@ class GameFile:
         return processes.of_first(time.monotonic() - self.latest >= SECONDS)
 
     def read(self) -> tuple[dict[str, Any], dict[str, Array]] | None:
-        """Its document and arrays, None where there is no file."""
+        """Its document and arrays; None if there is no file."""
         return processes.of_first(_read(self.path) if processes.is_first() else None)
 
     def write(self, document: dict[str, Any], arrays: dict[str, Array]) -> None:
-        """Write it whole, or leave it as it was."""
+        """Write it whole, or not at all."""
         from safetensors.numpy import save
 
         if processes.is_first():
@@ -257,13 +258,13 @@ class GameFile:
 
 @contextmanager
 def naming(file: GameFile | None) -> Iterator[None]:
-    """Where another process is lost, say where the game is that can go on."""
+    """If another process is lost, name the folder from which the game can continue."""
     try:
         yield
     except processes.ProcessLost as error:
-        if file is None or not file.path.parent.exists():  # nothing was long enough to be written
+        if file is None or not file.path.parent.exists():  # the game was too short to be written
             raise
-        where = f"what was kept so far is in {file.path.parent}, to go on from there train again "
+        where = f"what was kept so far is in {file.path.parent}, to continue from there train again "
         raise processes.ProcessLost(f"{error}; {where}with that folder (--resume)") from None
 
 
@@ -273,7 +274,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]] | None:
     try:
         header, arrays = read_tensors(path)
     except ValueError as error:
-        raise ValueError(f"{path} is not a whole file of a game ({error}): remove it") from None
+        raise ValueError(f"{path} is a damaged game file ({error}): remove it") from None
     if header.get("format") != FORMAT:
         raise ValueError(f"{path} does not hold a game: remove it, or give another folder")
     return json.loads(header["game"]), arrays
@@ -286,7 +287,7 @@ def game_file(
     settings: Mapping[str, Any],
     stop: Stop,
 ) -> GameFile:
-    """The file in `folder` of the game that a fit at its start plays on these rows, with `settings`."""
+    """The file in `folder` for the game of an initial fit on these rows, with `settings`."""
     digest = hashlib.sha256()
     for name, compiled in rows.items():
         if compiled is not None:
@@ -306,7 +307,7 @@ def game_file(
 
 
 def save_game(file: GameFile, turns: Turns, keeper: Keeper, done: int) -> None:
-    """Write what has been kept after `done` rounds, and what the next rounds depend on."""
+    """Write what was kept after `done` rounds, and the state that the next rounds need."""
     held = turns.held()
     if held is not None and (keeper.kept or not keeper.diverged):
         arrays: dict[str, Array] = {}
@@ -323,9 +324,9 @@ def save_game(file: GameFile, turns: Turns, keeper: Keeper, done: int) -> None:
 
 
 def take_up(file: GameFile, turns: Turns, keeper: Keeper, stop: Stop) -> int:
-    """Go on from what the file holds; after how many rounds that was, 0 where there is none."""
+    """Continue from the file; return the number of rounds already played, 0 without a file."""
     saved = file.read()
-    if saved is None or "held" not in saved[0]:  # or one that has ended, and was not to be read
+    if saved is None or "held" not in saved[0]:  # or a finished game that must not be read
         return 0
     document, arrays = saved
     turns.take_up(document["held"], arrays, document["done"])
@@ -333,7 +334,7 @@ def take_up(file: GameFile, turns: Turns, keeper: Keeper, stop: Stop) -> int:
     keeper.pieces = [_joined(each, arrays, blank) for each in before]
     waiting = put_together(document["waiting"], arrays, None, np.empty(0))
     keeper.waiting, keeper.diverged = [Iterate(*each) for each in waiting], set(document["diverged"])
-    if stop.when is not None and keeper.kept:  # which may remember what it saw
+    if stop.when is not None and keeper.kept:  # it may have a memory
         trace = keeper.trace()
         for round in np.unique(trace.round).tolist():
             stop.when(turns.settled(trace.only(np.flatnonzero(trace.round <= round))))
@@ -341,7 +342,7 @@ def take_up(file: GameFile, turns: Turns, keeper: Keeper, stop: Stop) -> int:
 
 
 def save_finished(file: GameFile, trace: Trace, resumable: bool) -> None:
-    """Write the trace of a game that has ended; where a model cannot be written, nothing."""
+    """Write the trace of a finished game, unless its model cannot be written."""
     arrays: dict[str, Array] = {}
     document: dict[str, Any] = {"trace": taken_apart(_parts(trace), arrays, "trace"), "scorer": None}
     document["until"] = file.until
@@ -356,33 +357,33 @@ def save_finished(file: GameFile, trace: Trace, resumable: bool) -> None:
 
 
 def finished(file: GameFile, keeper: Keeper) -> Trace | None:
-    """The trace of a game that has ended before; None where it has not."""
+    """The trace of a finished game; None if it is not finished."""
     saved = file.read()
     if saved is None or "held" in saved[0]:
         return None
     document, arrays = saved
     ended = document["trace"]["names"]["ended"]["plain"]
     if ended == "stopped" and (file.until is None or document["until"] != file.until):
-        return None  # something else ended it
+        return None  # it ended for another reason
     own = {n.removeprefix("scorer "): a for n, a in arrays.items() if n.startswith("scorer ")}
     try:
         said, parameters = document["scorer"], arrays["trace/parameters"]
         scorer = keeper.fit.scorer if said is None else read_scorer(Saved(said, own, parameters))
-    except (ImportError, ValueError):  # such as objects of types that nobody said to trust
+    except (ImportError, ValueError):  # such as objects of types that the caller does not trust
         return None
     return _joined(document["trace"], arrays, keeper.blank(scorer))
 
 
 def _parts(trace: Trace) -> dict[str, Any]:
-    """What differs between the traces of one game."""
+    """The parts that differ between the traces of one game."""
     names = ("objectives", "violations", "pieces")
     watched = {
         called: {name: getattr(values, name) for name in names}
         for called, values in trace.watched.items()
     }
-    found = {name: getattr(trace, name) for name in (*BY_CANDIDATE, *BESIDE)} | {"watched": watched}
+    parts = {name: getattr(trace, name) for name in (*BY_CANDIDATE, *BESIDE)} | {"watched": watched}
     models = trace.folds
-    return found | {"folds": None if models is None else (models.game, models.parameters)}
+    return parts | {"folds": None if models is None else (models.game, models.parameters)}
 
 
 def _joined(described: dict[str, Any], arrays: dict[str, Array], blank: Trace) -> Trace:

@@ -1,9 +1,9 @@
-"""What goes into a round of the game, what it shows, and what stays between rounds.
+"""The inputs of a round, what it shows, and the state between rounds.
 
-Rates are read off batches. The weight of every slice is known, so no estimate ever divides by what a
-batch happened to hold, and a group absent from a batch is no special case. What stays can be taken apart
-into arrays and plain JSON, and put together again bit for bit. Of whatever is neither (a problem, a
-model's code) nothing is written: the game that goes on has its own.
+Rates are estimated from batches. The weight of every slice is known, so no estimate ever divides by the
+content of a batch, and a group that is absent from a batch needs no special case. The state can be
+decomposed into arrays and plain JSON, and restored bit for bit. Everything else (a problem, a model's
+code) is not written: the resumed game has its own.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Estimate = Literal["running", "unbiased"]
 
 @dataclass(frozen=True)
 class RunningMeans:
-    """The mean in each slice over about the last `window` of its rows seen.
+    """The mean in each slice over about its last `window` rows.
 
     A batch with n rows of a slice moves its mean by n / max(n, window) of the way: the rates of large
-    groups are the batch's own, while those of rare groups gather over many batches.
+    groups are the batch's own, while the rates of rare groups accumulate over many batches.
     """
 
-    means: Array  # (K, q, S) of q numbers of every row
+    means: Array  # (K, q, S) of q numbers per row
     slice_weight: Array  # (S,)
     window: Array  # (S,) in units of weight
 
@@ -45,27 +45,27 @@ class RunningMeans:
 
 
 def running_means(means: Array, slice_weight: Array, slice_rows: Array, window: float) -> RunningMeans:
-    """Means starting from exact ones; a window is no longer than its slice."""
+    """Means that start from exact ones; a window is at most as long as its slice."""
     rows = slice_rows.clip(min=1)
     tiny = 1e-30  # a slice without rows or weight never moves, and is never divided by
     return RunningMeans(means, slice_weight, slice_weight / rows * rows.clip(max=window) + tiny)
 
 
-Means = tuple[RunningMeans, ...]  # per block: of each decision from 1 on, or of a proxy of targets
+Means = tuple[RunningMeans, ...]  # per block: of each decision from 1 on, or of each target's proxy
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows drawn for one round: their cells, and how much of the whole each stands for."""
+    """Rows drawn for one round: their cells, and how many rows each stands for."""
 
     cells: Array  # (b,)
-    weight: Array | float  # (b,) each row's own weight, or 1
+    weight: Array | float  # (b,) the weight of each row, or 1
     share: Array | float  # (b,) or one number: rows of its population per row drawn
-    amounts: tuple[Array | None, ...]  # for each block (b,) what a row counts for besides, or None
-    rows: Array | None  # (b,) their numbers among the stacked rows; None for all of them
+    amounts: tuple[Array | None, ...]  # for each block, the amounts (b,) of the rows, or None
+    rows: Array | None  # (b,) their indices in the stacked rows; None for all of them
 
     def weights(self, block: int) -> Array | float:
-        """What each row counts for in a block."""
+        """The weight of each row in a block."""
         amounts = self.amounts[block]
         return self.weight if amounts is None else self.weight * amounts
 
@@ -76,12 +76,12 @@ class View:
 
     batch: Batch
     shifted: list[Array]  # (K, A, b) for each block, scores relative to its threshold
-    places: list[Places]  # for each block, where its rows are found
+    places: list[Places]  # for each block, the map from its rows to slices
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a batch shows the λ-player."""
+    """The λ-player's view of a batch."""
 
     values: Array  # (K, 1+m) estimates of the objective and the violations on all rows
     means: Means  # after the batch
@@ -89,7 +89,7 @@ class Look:
 
 @dataclass(frozen=True)
 class GameState:
-    """What a game holds between rounds; with a judge, the means are of its rows."""
+    """The state of a game between rounds; with a judge, the means are over its rows."""
 
     multipliers: Multipliers
     means: Means
@@ -98,9 +98,9 @@ class GameState:
 
 
 def drawn_share(compiled: Compiled, rows: Array | None, example: Array) -> Array | float:
-    """For each of these stacked rows, how many rows of its population it stands for; 1 if all are drawn.
+    """For each stacked row, how many rows of its population it stands for; 1 if all are drawn.
 
-    Computed where the rows are, without waiting for them.
+    It is computed on the rows' device, without waiting.
     """
     if rows is None:
         return 1.0
@@ -115,15 +115,15 @@ def drawn_share(compiled: Compiled, rows: Array | None, example: Array) -> Array
     return shares
 
 
-# --- taken apart, and put together again --------------------------------------------------------
+# --- decomposing and restoring a state -----------------------------------------------------------
 
 
-Described = dict[str, Any]  # plain JSON; arrays by their names
+Described = dict[str, Any]  # plain JSON; arrays by name
 PLAIN = (bool, int, float, str, type(None))
 
 
 def taken_apart(node: Any, arrays: dict[str, Array], name: str = "") -> Described:
-    """Describe a value; its arrays are added to `arrays`, by names that begin with `name`."""
+    """Describe a value; its arrays are added to `arrays` under names that begin with `name`."""
     if isinstance(node, PLAIN):
         return {"plain": node}
     if isinstance(node, np.generic):
@@ -146,7 +146,7 @@ def taken_apart(node: Any, arrays: dict[str, Array], name: str = "") -> Describe
 
 
 def put_together(described: Described, arrays: dict[str, Array], like: Any, example: Array) -> Any:
-    """The value that was taken apart, of the type of `like`, its arrays of the kind of `example`.
+    """The value restored from its description, like `like`, with arrays of `example`'s kind.
 
     >>> held = {"steps": 3, "means": (np.arange(2.0), None)}
     >>> put_together(taken_apart(held, arrays := {}), arrays, held, np.empty(0))
@@ -156,7 +156,7 @@ def put_together(described: Described, arrays: dict[str, Array], like: Any, exam
         return described["plain"]
     if "array" in described:
         value = arrays[described["array"]]
-        if isinstance(like, int | float):  # a counter that was on a GPU
+        if isinstance(like, int | float):  # a counter that was kept on a GPU
             return type(like)(value)
         return value if namespace(example) is np else as_like(value, _of(value, example))
     if "list" in described:

@@ -1,8 +1,8 @@
-"""Cross-fitting: folds as settings side by side, each row judged by the model that did not see it.
+"""Cross-fitting: one model per fold, side by side; each row is judged by the model that did not see it.
 
-For every setting of the game the fit trains one model on all rows and one without each fold, all at the
-same multipliers. The λ-player sees the rates of the scores out of fold, and a trace keeps those; what is
-deployed is the model of all rows.
+For every setting of the game, the fit trains one model on all rows and one without each fold, all at the
+same multipliers. The λ-player sees the out-of-fold rates, and a trace keeps them. The model of all rows
+is deployed.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from ratebound.problem.compiled import Compiled
 
 @dataclass(frozen=True, eq=False)
 class Folded:
-    """Which fold each row is in, and the models side by side: one without each fold, then the whole."""
+    """The fold of each row, and the models side by side: one without each fold, then the whole."""
 
     count: int
-    of: Array  # (n,) from 0 on
-    factors: Array  # (count + 1, count): what a row of each fold counts for in each model
-    splits: tuple[Split, ...]  # the same in a trace: one, as there is one game
+    of: Array  # (n,) from 0
+    factors: Array  # (count + 1, count): the weight of a row of each fold in each model
+    splits: tuple[Split, ...]  # the same for a trace: one split, as there is one game
 
     def out_of_fold(self, scores: Array) -> Array:
-        """Of scores (K · (count + 1), ..., n), by the model that did not see a row: (K, ..., n)."""
+        """Scores (K · (count + 1), ..., n) by the model that did not see each row: (K, ..., n)."""
         return _out_of_fold(scores, self.count, self.of)
 
     def pieces_out_of_fold(self, pieces: Iterable[Array]) -> Iterator[Array]:
-        """The same of scores of some rows at a time, in order."""
+        """The same for scores of some rows at a time, in order."""
         start = 0
         for scores in pieces:
             of = self.of[start : start + scores.shape[-1]]
@@ -46,7 +46,7 @@ class Folded:
             yield _out_of_fold(scores, self.count, of)
 
     def whole(self, values: Array) -> Array:
-        """Of values (K · (count + 1), ...), those of the models of all rows: (K, ...)."""
+        """The values (K · (count + 1), ...) of the models of all rows: (K, ...)."""
         return values[self.count :: self.count + 1]
 
     def models(self, parameters: Array) -> FoldModels:
@@ -56,10 +56,10 @@ class Folded:
 
 
 def folded(compiled: Compiled, count: int, seed: int, together: Array | None = None) -> Folded:
-    """Folds with the same share of every cell, to rounding, chosen by chance.
+    """Folds with the same share of every cell, up to rounding, drawn at random.
 
-    Rows with the same number in `together` (n,) are in the same fold; each such set counts as a row of
-    the cell of its first.
+    Rows with the same number in `together` (n,) are in the same fold. Each such set counts as one row,
+    in the cell of its first row.
     """
     random = np.random.default_rng(seed)
     cells = compiled.cells
@@ -73,7 +73,7 @@ def folded(compiled: Compiled, count: int, seed: int, together: Array | None = N
     if not (sizes < sizes.sum()).all() or np.bincount(of, minlength=count).min() == 0:
         raise ValueError(
             f"{len(cells):,} rows are too few for {count} folds, by which promises on new rows are "
-            "judged: give more rows, or do without (confidence=, certify=, or judge= of rb.play)"
+            "judged: give more rows, or do without folds (confidence=, certify=, or judge= of rb.play)"
         )
     without = (1 - np.eye(count)) * (sizes.sum() / (sizes.sum() - sizes))[:, None]
     return Folded(count, of, np.vstack([without, np.ones(count)]), (split_of(compiled, of),))
@@ -88,7 +88,7 @@ def _out_of_fold(scores: Array, count: int, of: Array) -> Array:
 
 @dataclass(frozen=True)
 class FoldedBatch(Batch):
-    """A batch whose rows know their fold."""
+    """A batch with the fold of each row."""
 
     fold: Array  # (b,)
 
@@ -119,7 +119,7 @@ class FoldedGame(Game):
         batch: Batch,
         judged: Look | None = None,
         *,
-        models: Models | None = None,  # which `play` refuses here
+        models: Models | None = None,  # `play` refuses these here
     ) -> tuple[Array, GameState]:
         assert isinstance(batch, FoldedBatch)
         own = self._as_scores(scores)
@@ -131,18 +131,18 @@ class FoldedGame(Game):
 
     def curvature(self, state: GameState, scores: Array, batch: Batch) -> Array:
         assert isinstance(batch, FoldedBatch)
-        found = super().curvature(self._everyone(state), scores, batch)
-        return (found * self._counted(batch, found)).clip(min=FLATTEST)
+        curvature = super().curvature(self._everyone(state), scores, batch)
+        return (curvature * self._counted(batch, curvature)).clip(min=FLATTEST)
 
     def _counted(self, batch: FoldedBatch, values: Array) -> Array:
-        """What each row of the batch counts for in each model, to multiply values (models, A, b)."""
+        """The weight of each row of the batch in each model, to multiply values (models, A, b)."""
         factors = self.factors[:, batch.fold]
         settings = len(values) // len(factors)
         each = factors if settings == 1 else namespace(factors).concatenate([factors] * settings, 0)
         return each[:, None]
 
     def _everyone(self, state: GameState) -> GameState:
-        """The state as every model sees it, each setting's for all its models."""
+        """The state as every model sees it: each setting's, repeated for all its models."""
         times = self.folds.count + 1
         weights = _repeated(as_like(state.multipliers.weights, self.example), times)
         return replace(
@@ -153,5 +153,5 @@ class FoldedGame(Game):
 
 
 def _repeated(values: Array, times: int) -> Array:
-    """Each line of values (K, ...) so many times, one after the other."""
+    """Each of the values (K, ...) repeated `times` times in sequence."""
     return values.repeat(times, 0) if namespace(values) is np else values.repeat_interleave(times, 0)

@@ -1,12 +1,12 @@
-"""One round of the game: scores in, the gradient with respect to them out, multipliers moved.
+"""One round of the game: from scores to the gradient with respect to them; the multipliers move.
 
-The model is seen through its scores alone, so any model can play. The θ-player's loss is
+The game sees the model only through its scores, so any model can play. The θ-player's loss is
 
     weights[0] · loss(objective) + Σ weights[i] · proxy(constraint i)
 
-whose derivative by a row's scores needs a few numbers per row: what it costs there to miss each target
-(with two classes two: what a yes and what a no costs).
-The λ-player is shown the true rates (or the proxies, for `Lagrangian`) on the same scores.
+Its derivative by a row's scores needs a few numbers per row: the cost of missing each target there
+(with two classes, the cost of a yes and of a no).
+The λ-player sees the true rates (or the proxies, for `Lagrangian`) on the same scores.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from ratebound.problem.deciding import less_thresholds, score_count, with_axes
 from ratebound.problem.general import Modules, modules_of
 from ratebound.problem.sharing import of_all
 
-FLATTEST = 1e-16  # the least curvature, so that a row no rate counts divides nothing by zero
+FLATTEST = 1e-16  # the least curvature, so that a row that no rate counts never divides by zero
 
 
 class Game:
-    """The rules of play for one compiled problem; see `play` for the whole of training.
+    """The game of one compiled problem, round by round; see `play` for a whole training.
 
     In a training loop of your own::
 
@@ -64,17 +64,17 @@ class Game:
     compiled : Compiled
         The problem on its rows.
     player : Player, default=None
-        Who decides how much each constraint counts. By default ``rb.SwapRegret()``, the paper's.
+        The player that sets the constraints' weights. By default ``rb.SwapRegret()``, the paper's.
     settings : int, default=None
-        How many models play side by side. By default as many as the player has learning rates.
+        The number of models that play side by side. By default one for each of the player's rates.
     rules : Rules, default=None
-        What the model descends and how rates are read off batches. By default ``rb.Rules()``.
+        What the model descends, and how rates are estimated. By default ``rb.Rules()``.
     device : object, default=None
-        Where to play, as PyTorch names it, such as "cuda". By default in NumPy, which is faster for
+        The device to play on, as PyTorch names it, such as "cuda". By default NumPy, which is faster for
         tensors on the CPU too.
     precision : {"float32", "float64"}, default="float32"
-        What the game computes in. Single precision is enough for gradients; multipliers are always in
-        double.
+        The precision of the game. Single precision is enough for gradients; multipliers are always in
+        double precision.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Game:
         self._targets = targets_like(split.targets, self.example)
         on_cpu = namespace(self.example) is np
         self._in_numpy = self._targets if on_cpu else targets_like(split.targets, np.empty(0))
-        # Of rows on disk, a smaller integer each; those of a batch are made larger when it is drawn.
+        # Rows on disk have a smaller integer each; the integers of a batch are widened when it is drawn.
         self.cells = self.on_device(
             compiled.cells if compiled.stored else compiled.cells.astype(np.intp)
         )
@@ -125,24 +125,24 @@ class Game:
 
     @cached_property
     def nats(self) -> float:
-        """From a mean in bits to a sum over rows in nats, as libraries of trees count their losses.
+        """The factor from a mean in bits to a sum over rows in nats, as tree libraries count losses.
 
-        Times this, the gradient of an unconstrained logistic error is theirs: σ(s) - y on each row.
+        Times this factor, the gradient of an unconstrained logistic error is σ(s) - y on each row.
         """
         return sum(of_all(self.compiled.first, self.compiled.first.total_weight)) * math.log(2)
 
     def on_device(self, integers: Array) -> Array:
-        """Integers where the game computes.
+        """Integers on the game's device.
 
         Parameters
         ----------
         integers : array
-            In NumPy.
+            A NumPy array.
 
         Returns
         -------
         array
-            The same, on its device.
+            The same, on the game's device.
         """
         xp = namespace(self.example)
         return integers if xp is np else xp.as_tensor(integers, device=self.example.device)
@@ -155,17 +155,17 @@ class Game:
         Parameters
         ----------
         scores : array of shape (n,), (K, n) or (K, D, n), or iterator
-            The model's first scores on all rows; an iterator gives those of some rows at a time.
+            The model's first scores on all rows; an iterator gives scores of some rows at a time.
         rounds : int, default=None
-            How many there will be; needed for the theorems' step sizes only.
+            The number of rounds to come; needed only for the theorems' step sizes.
         thresholds : array of shape (K, L), default=None
-            Those that are learned with the model. By default they start where budgets on these rows
-            allow.
+            The thresholds that are learned with the model. By default they start at the values that
+            budgets on these rows allow.
 
         Returns
         -------
         GameState
-            For `recorded` or `round`.
+            The state for `recorded` or `round`.
         """
         if self.compiled.budgets and isinstance(scores, Iterator):
             scores = np.concatenate(list(scores), -1)
@@ -232,9 +232,9 @@ class Game:
         return np.broadcast_to(first, (self.settings, *first.shape[1:]))
 
     def _exact_totals(self, pieces: Iterable[Array], thresholds: Array) -> list[Array]:
-        """What all rows total per slice for each block, given their scores (K, A, b) in order."""
+        """The totals of all rows per slice for each block, given their scores (K, A, b) in order."""
         compiled, start = self.compiled, 0
-        found: list[Any] = [0.0] * len(self.blocks)
+        totals: list[Any] = [0.0] * len(self.blocks)
         for scores in pieces:
             rows = slice(start, start + scores.shape[-1])
             start = rows.stop
@@ -244,18 +244,18 @@ class Game:
             for index, shifted in enumerate(self._shifted(thresholds, scores)):
                 weights = compiled.weights_in(compiled.blocks[index], rows)
                 own = self._totalled(shifted, places, 1.0 if weights is None else weights)
-                found[index] = found[index] + own
-        return [total(each) for each in found]
+                totals[index] = totals[index] + own
+        return [total(each) for each in totals]
 
     def _exact_means(self, block: Costs, counted: Array) -> RunningMeans:
-        """Means to start from, given what all rows total per slice."""
+        """Means to start from, given the totals of all rows per slice."""
         exact = as_like(counted, self.example) / (block.slice_weight + (block.slice_weight == 0))
         return running_means(exact, block.slice_weight, block.slice_rows, self.rules.window)
 
     def bound(self) -> float:
         """A bound on the violations shown to the λ-player, for the theorems' step sizes.
 
-        In the norm the player needs. It holds for any scores and any batch that `batch` makes.
+        It is in the norm that the player needs, and holds for any scores and any batch from `batch`.
 
         Returns
         -------
@@ -265,11 +265,11 @@ class Game:
         Raises
         ------
         ValueError
-            Where the player watches a proxy without a largest value, so that there is none.
+            If the player watches a proxy without a largest value, so that there is no bound.
         """
         for _, constraint in self.compiled.general:
             raise ValueError(
-                f"{constraint}: nobody knows how large a constraint of one's own can be, so "
+                f"{constraint}: the size of a user-defined constraint has no known bound, so "
                 "learning_rate='theorem' has no step size: give a number, as in rb.SwapRegret(0.1)"
             )
         if self.relaxes and math.isinf(self.proxy.largest):
@@ -294,12 +294,12 @@ class Game:
         rows : array of shape (b,) or None
             Indices of stacked rows; None for all of them.
         share : array or float, default=None
-            How many rows of its population each stands for. By default as many as were drawn evenly.
+            How many rows of its population each stands for. By default rows count as drawn evenly.
 
         Returns
         -------
         Batch
-            For `round` and `look`.
+            The batch for `round` and `look`.
         """
         if self.compiled.stored and rows is not None:
             rows = self.on_device(rows)
@@ -315,24 +315,24 @@ class Game:
         return Batch(cells, weight, share, own, rows)
 
     def recorded(self, state: GameState, *, judge: Game | None = None) -> Rounds:
-        """The rounds from a state on, for a loop of one's own.
+        """The rounds from a state on, for your own training loop.
 
-        On a GPU a round is recorded as a CUDA graph, once for each shape of batch, and the gradient
-        holds until the next call.
+        On a GPU a round is recorded as a CUDA graph, once for each shape of batch, and the gradient is
+        valid until the next call.
 
         Parameters
         ----------
         state : GameState
-            What `start` gave.
+            The state from `start`.
         judge : Game, default=None
-            The game of other rows. Each call then takes the ``judged=(scores, rows)`` that the λ-player
+            The game on other rows. Each call then takes ``judged=(scores, rows)``, which the λ-player
             sees. By default it sees the batch.
 
         Returns
         -------
         Rounds
-            To be called with the scores of a batch and the indices of its rows; each call is a `round`
-            and gives the gradient. Its `state` is that after the latest.
+            Call it with the scores of a batch and the indices of its rows; each call is a `round` and
+            returns the gradient. Its `state` is the state after the latest call.
         """
         return Rounds(self, state, judge)
 
@@ -350,21 +350,21 @@ class Game:
         Parameters
         ----------
         state : GameState
-            Before the round.
+            The state before the round.
         scores : array of shape (b,), (K, b) or (K, D, b)
-            Of the batch's rows.
+            The scores of the batch's rows.
         batch : Batch
-            What `batch` gave.
+            The batch from `batch`.
         judged : Look, default=None
             The `look` of another game, at rows the model does not descend on, for the λ-player to see.
-            By default it sees what the batch shows.
+            By default it sees the batch.
         models : Models, default=None
-            What constraints of one's own see of the models. By default the batch's scores alone.
+            The models as user-defined constraints see them. By default only the batch's scores.
 
         Returns
         -------
         tuple of array and GameState
-            The gradient, of the scores' shape and kind, and the state after the round.
+            The gradient, in the shape and kind of the scores, and the state after the round.
         """
         view = self._view(state, scores, batch)
         gradient, slopes = self._gradient(state, view)
@@ -376,16 +376,16 @@ class Game:
     def look(
         self, state: GameState, scores: Array, batch: Batch, *, models: Models | None = None
     ) -> Look:
-        """What the scores of a batch show, with the state's means carried on; nobody moves.
+        """The rates that a batch's scores show, with updated means; no player moves.
 
         Parameters
         ----------
         state : GameState
-            Before the round.
+            The state before the round.
         scores : array of shape (b,), (K, b) or (K, D, b)
-            Of the batch's rows.
+            The scores of the batch's rows.
         batch : Batch
-            What `batch` gave.
+            The batch from `batch`.
         models : Models, default=None
             As in `round`.
 
@@ -397,7 +397,7 @@ class Game:
         return self._with_own(self._look(state, self._view(state, scores, batch)), scores, batch, models)
 
     def _with_own(self, shown: Look, scores: Array, batch: Batch, models: Models | None) -> Look:
-        """What is shown, with the values of constraints of one's own, in their units."""
+        """The rates shown, with the values of user-defined constraints, in their units."""
         general = self.compiled.general
         if not general:
             return shown
@@ -415,25 +415,25 @@ class Game:
         module: Any = None,
         modules: Modules | None = None,
     ) -> Any:
-        """What the model descends of constraints of one's own: their proxies, times their weights.
+        """The sum of the proxies of user-defined constraints, times their weights, for descent.
 
         Parameters
         ----------
         weights : array of shape (K, 1+m)
-            Those of the multipliers.
+            The weights of the multipliers.
         scores : array of shape (b,), (K, b) or (K, D, b)
-            Of a batch, with their history, so that there is a gradient.
+            The scores of a batch, with their history, so that there is a gradient.
         rows : array of shape (b,), default=None
-            Indices of its stacked rows. By default all.
+            Indices of its stacked rows. By default all rows.
         module : object, default=None
-            What the functions see as ``model.module``: for several settings a list.
+            The ``model.module`` that functions see: for several settings, a list.
         modules : Modules, default=None
-            The same for those who know what a `Modules` is.
+            The same as a `Modules` function.
 
         Returns
         -------
         scalar
-            Of the kind that the proxies give, 0.0 where there are none.
+            A scalar of the proxies' kind; 0.0 without user-defined constraints.
         """
         each = modules_of(module, self.settings) if modules is None else modules
         return descended(self.compiled, weights, scores, rows, each)
@@ -446,7 +446,7 @@ class Game:
         return View(batch, self._shifted(state.thresholds, own), places)
 
     def _gradient(self, state: GameState, view: View) -> tuple[Array, list[Array]]:
-        """The gradient of the θ-player's loss by its scores, and that by each learned threshold."""
+        """The gradients of the θ-player's loss by its scores and by each learned threshold."""
         weights = as_like(state.multipliers.weights, self.example)
         gradient, slopes = None, []
         seen = zip(self.blocks, view.shifted, view.places, strict=True)
@@ -455,11 +455,11 @@ class Game:
             slope = self._slope(block, places, weights, shifted) * factor
             gradient = slope if gradient is None else gradient + slope
             if isinstance(block.at, str):
-                slopes.append(-slope.sum(-1)[:, 1 - self.compiled.decisions :])  # the first has none
+                slopes.append(-slope.sum(-1)[:, 1 - self.compiled.decisions :])  # not of the first class
         return gradient, slopes
 
     def _look(self, state: GameState, view: View) -> Look:
-        counts = []  # of each block: what is totalled, and the sizes of slices in the batch
+        counts = []  # for each block: the totals, and the sizes of slices in the batch
         running = self.rules.estimate == "running"
         for index, (shifted, places) in enumerate(zip(view.shifted, view.places, strict=True)):
             weight = view.batch.weights(index)
@@ -485,38 +485,38 @@ class Game:
         Parameters
         ----------
         state : GameState
-            Before the round.
+            The state before the round.
         scores : array of shape (b,), (K, b) or (K, D, b)
-            Of the batch's rows.
+            The scores of the batch's rows.
         batch : Batch
-            What `batch` gave.
+            The batch from `batch`.
 
         Returns
         -------
         array
-            Of the shape and kind of the scores. Where a proxy has no curvature, something positive
-            stands in for it.
+            The curvature, in the shape and kind of the scores. If a proxy has no curvature, a positive
+            number replaces it.
         """
         weights = as_like(state.multipliers.weights, self.example)
         own = self._shaped(self._as_scores(scores), len(weights))
-        found: Array = 0.0
+        curved: Array = 0.0
         seen = zip(self.blocks, self._shifted(state.thresholds, own), batch.amounts, strict=True)
         for block, shifted, amounts in seen:
             for proxy, costs in self._relaxed(block, block.places(batch.cells), weights):
                 bent = proxy.curvature(shifted, self._targets_like(shifted), costs)
-                found = found + (bent if amounts is None else bent * amounts)
+                curved = curved + (bent if amounts is None else bent * amounts)
         factor = batch.weight * batch.share
-        return as_given((found * factor).clip(min=FLATTEST), scores)
+        return as_given((curved * factor).clip(min=FLATTEST), scores)
 
     def _slope(self, block: Costs, places: Places, weights: Array, shifted: Array) -> Array:
-        """Derivative of the θ-player's loss by each score."""
+        """The derivative of the θ-player's loss by each score."""
         relaxed = self._relaxed(block, places, weights)
         targets = self._targets_like(shifted)
         slopes = [proxy.slope(shifted, targets, costs) for proxy, costs in relaxed]
         return slopes[0] if len(slopes) == 1 else slopes[0] + slopes[1]
 
     def _relaxed(self, block: Costs, places: Places, weights: Array) -> list[tuple[Proxy, Array]]:
-        """Each proxy the model descends, and the costs (K, T, b) that it stands in for."""
+        """Each proxy that the model descends, and the costs (K, T, b) that it replaces."""
         if self.loss is self.proxy:
             return [(self.proxy, places.spread(block.costs(weights)))]
         objective = 0 * weights
@@ -527,13 +527,13 @@ class Game:
         ]
 
     def _totalled(self, shifted: Array, places: Places, weight: Array | float) -> Array:
-        """What is totalled per slice for the λ-player: decisions (K, D - 1, S), or a proxy (K, T, S)."""
+        """Totals per slice for the λ-player: decisions (K, D - 1, S), or a proxy (K, T, S)."""
         if self.relaxes:
             return places.total(weighed(self.proxy.value(shifted, self._targets_like(shifted)), weight))
         return total_decided(places, shifted, weight)
 
     def _targets_like(self, scores: Array) -> Targets:
-        """The targets as arrays of the kind of the scores; the first ones are NumPy's on a GPU too."""
+        """The targets as arrays of the scores' kind; the first scores are in NumPy on a GPU too."""
         return self._in_numpy if namespace(scores) is np else self._targets
 
     def _shifted(self, thresholds: Array, scores: Array) -> list[Array]:
@@ -560,20 +560,20 @@ class Game:
         return replace(moved, thresholds=thresholds, threshold_moments=moments)
 
     def _shaped(self, scores: Array, models: int) -> Array:
-        """The scores of a batch as (K, A, b); where K or A is 1, they may come without its axis."""
+        """The scores of a batch as (K, A, b); if K or A is 1, its axis may be missing."""
         each, rows = score_count(self.compiled.decisions), scores.shape[-1]
         if math.prod(scores.shape) != models * each * rows:
             need = "one score on every row" if each == 1 else "a score for each on every row"
             raise ValueError(
-                f"{self.compiled.decisions} classes need {need}, of shape ({models}, {each}, rows), and "
-                f"the model gave {tuple(scores.shape)}: use a learner that takes several classes, such "
-                "as rb.Linear, rb.MLP or rb.Boosted, or have yours read rows.decisions"
+                f"{self.compiled.decisions} classes need {need}, of shape ({models}, {each}, rows), but "
+                f"the model gave {tuple(scores.shape)}: use a learner for several classes, such as "
+                "rb.Linear, rb.MLP or rb.Boosted, or have yours read rows.decisions"
             )
         own = scores.reshape(models, each, rows)
-        # NumPy is slow where a row's scores lie side by side, as modules of PyTorch give them.
+        # NumPy is slow if a row's scores are adjacent in memory, as PyTorch modules return them.
         return np.ascontiguousarray(own) if namespace(own) is np else own
 
     def _as_scores(self, scores: Array) -> Array:
-        if namespace(self.example) is np and namespace(scores) is not np:  # it shares memory, if it can
+        if namespace(self.example) is np and namespace(scores) is not np:  # sharing memory if possible
             scores = (scores.float() if scores.element_size() < 4 else scores).detach().numpy()
         return as_like(scores, self.example)

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from ratebound.game.folding import Folded
     from ratebound.problem.compiled import Compiled
 
-Added = Callable[[Any, Modules], Any]  # from scores and modules to what is minimised besides
-FOLDS = 3  # to judge a learner by that may learn rows by heart
-ANSWERS = 50  # rounds of a learner that answers, each a whole fit
-SMALL = 2000  # rows up to which data is small: all are used in every round, in double precision
+Added = Callable[[Any, Modules], Any]  # from scores and modules to an additional term to minimise
+FOLDS = 3  # for judging a learner that may memorise rows
+ANSWERS = 50  # rounds of an answering learner, each a whole fit
+SMALL = 2000  # up to this many rows, every round uses all rows, in double precision
 
 
 class Rows(Protocol):
@@ -55,21 +55,21 @@ class Rows(Protocol):
 
     @property
     def weights(self) -> Array | None:
-        """How much each row counts (n,); None if each counts once."""
+        """The weight of each row (n,); None if each counts once."""
         ...
 
     @property
     def decisions(self) -> int:
-        """How many classes there are to decide among; with more than two, each needs a score."""
+        """The number of possible decisions; with more than two, each needs a score."""
         ...
 
 
 class Fit(ABC):
     """A learner in training on its rows: K models and their scores.
 
-    The base of `Descending`, `Growing` and `Answering`; subclass one of those. A row has A scores: one
-    for two classes, which says yes from 0 on, and one for each class for more, of which the largest
-    decides.
+    The base of `Descending`, `Growing` and `Answering`; subclass one of those. A row has A scores. For
+    two classes there is one, which means yes from 0 on. For more classes there is one for each, and the
+    largest decides.
 
     Attributes
     ----------
@@ -97,11 +97,11 @@ class Fit(ABC):
         Returns
         -------
         array of shape (K, P)
-            In NumPy.
+            A NumPy array.
         """
 
     def snapshot(self) -> Array:
-        """The parameters where the model is, on a GPU perhaps, so that nobody waits.
+        """The parameters on the model's device, such as a GPU, without waiting.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class Fit(ABC):
         Returns
         -------
         array of shape (K, A, n)
-            In NumPy.
+            A NumPy array.
         """
 
     def watched_scores(self, other: Compiled) -> Array:
@@ -131,19 +131,19 @@ class Fit(ABC):
         Returns
         -------
         array of shape (K, A, n)
-            In NumPy.
+            A NumPy array.
         """
         return scores_on(other, self.scorer, self.parameters())
 
     def score_pieces(self, other: Compiled, parameters: Array) -> Iterator[Array]:
-        """Scores of any models on some rows of a problem at a time, in order.
+        """Scores of any models on a problem, some rows at a time, in order.
 
         Parameters
         ----------
         other : Compiled
             The problem.
         parameters : array of shape (M, P)
-            Those of the models.
+            The models' parameters.
 
         Returns
         -------
@@ -154,10 +154,10 @@ class Fit(ABC):
 
 
 class Taking(Fit):
-    """A fit that moves in rounds: it gives the scores of a batch and learns how they should change."""
+    """A fit that moves in rounds: it gives scores of a batch and receives how they should change."""
 
     device: Any = None  # where its scores are, as a PyTorch device; None for the CPU
-    dtype: str = "float32"  # of its scores, and what the game computes in: or "float64"
+    dtype: str = "float32"  # of its scores and of the game's computations; or "float64"
 
     @property
     def recordable(self) -> bool:
@@ -185,7 +185,7 @@ class Taking(Fit):
     def judged_scores(self, judge: Compiled, rows: Array | None) -> Array:
         """Scores of rows it does not train on.
 
-        They have no gradient, and leave the scores last given as they were for the next step.
+        They have no gradient, and do not affect the scores that the next step uses.
 
         Parameters
         ----------
@@ -210,29 +210,29 @@ class Taking(Fit):
         Parameters
         ----------
         parameters : array of shape (K, P)
-            As `parameters` gives them.
+            The parameters, as `parameters` returns them.
         """
         raise ValueError("this model cannot start from the parameters of another")
 
     def held(self) -> dict[str, Any] | None:
-        """All that its next steps depend on, so that an interrupted game can go on; see `Keep`.
+        """All state that its next steps need, so that an interrupted game can continue; see `Keep`.
 
         Returns
         -------
         dict or None
-            Arrays and numbers by name; None if that cannot be said.
+            Arrays and numbers by name; None if the fit does not support it.
         """
         return None
 
     def take_up(self, held: dict[str, Any]) -> None:
-        """Continue from what `held` gave.
+        """Continue from the state that `held` returned.
 
         Parameters
         ----------
         held : dict
             Arrays and numbers by name.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say what it holds")
+        raise NotImplementedError(f"{type(self).__name__} does not support resuming (held and take_up)")
 
     def randomness(self, seed: int) -> AbstractContextManager[None]:
         """A context in which a seed determines all randomness of the training.
@@ -258,7 +258,7 @@ class Descending(Taking):
     device : object
         Where its scores are, as a PyTorch device; None for the CPU.
     dtype : str
-        The type of its scores, and what the game computes in: "float32" or "float64".
+        The type of its scores and of the game's computations: "float32" or "float64".
 
     Examples
     --------
@@ -286,20 +286,20 @@ class Descending(Taking):
 
     @abstractmethod
     def descend(self, gradient: Array) -> None:
-        """Take one step against the gradient in the last scores.
+        """Take one step against the gradient by the last scores.
 
         Parameters
         ----------
         gradient : array of shape (K, A, b)
-            Of the game's loss, by each score.
+            The gradient of the game's loss by each score.
         """
 
 
 class Differentiating(Descending):
-    """A fit that also descends functions of the model itself, as `constraint` takes them.
+    """A fit that also descends functions of the model itself, as in `constraint`.
 
-    Fits of PyTorch modules are of this kind. One of your own can be, with any library that has
-    gradients: see the example in ``docs/own_constraints.md``.
+    Fits of PyTorch modules are of this kind. Your own can be too, with any library that has gradients:
+    see the example in ``docs/own_constraints.md``.
 
     Examples
     --------
@@ -315,28 +315,28 @@ class Differentiating(Descending):
         Parameters
         ----------
         function : callable
-            Of the place of a model, from 0 on, and its module: what functions see as ``model.module``.
+            A function of a model's index, from 0, and its module, the ``model.module`` of constraints.
         training : bool
-            Whether what it returns is to be descended. If not, modules are as in deployment, and no
+            Whether its result is to be descended. If not, modules are in evaluation mode, and no
             gradient is needed.
 
         Returns
         -------
         list
-            What the function gave for each of K models.
+            The function's results for each of K models.
         """
 
     @abstractmethod
     def descend(self, gradient: Array, added: Added | None = None) -> None:
-        """Take one step against the gradient in the last scores, and in something else.
+        """Take one step against the gradient by the last scores, and of an added term.
 
         Parameters
         ----------
         gradient : array of shape (K, A, b)
-            Of the game's loss, by each score.
+            The gradient of the game's loss by each score.
         added : callable, default=None
-            From scores (K, A, b) with their history, and `modules` in training, to a scalar that is
-            minimised too. By default nothing is.
+            A function from scores (K, A, b) with their history, and `modules` in training, to a scalar
+            that is also minimised. By default there is no such term.
         """
 
 
@@ -352,14 +352,14 @@ class Growing(Taking):
 
     @abstractmethod
     def grow(self, gradient: Array, curvature: Array) -> None:
-        """Take one step by gradient and curvature in the last scores.
+        """Take one step by gradient and curvature with respect to the last scores.
 
         Parameters
         ----------
         gradient : array of shape (K, A, n)
-            Of the game's loss, by each score.
+            The gradient of the game's loss by each score.
         curvature : array of shape (K, A, n)
-            A second derivative of it, which is positive.
+            A positive second derivative of the loss.
         """
 
 
@@ -387,21 +387,21 @@ class Answering(Fit):
         Parameters
         ----------
         costs : iterable of array of shape (n, D)
-            For each setting the cost of each decision on each row; only their differences matter.
+            For each setting, the cost of each decision on each row; only differences matter.
         """
 
     def respond(self, compiled: Compiled, weights: Array, folds: Folded | None) -> None:
-        """Answer multipliers, by default with what `answer` makes of the costs that they mean.
+        """Answer multipliers; by default, call `answer` with the costs that they imply.
 
         Parameters
         ----------
         compiled : Compiled
             The problem on the rows it was started on.
         weights : array of shape (K, 1+m)
-            Those of the objective and of each constraint, for each setting.
+            The weights of the objective and of each constraint, for each setting.
         folds : Folded or None
-            If rows are judged out of fold, how they are split: each setting then has a model without
-            each fold, and one of all rows.
+            If rows are judged out of fold, the folds: each setting then has a model without each fold,
+            and one of all rows.
         """
         costs = costs_of_rows(compiled, weights)
         counted = np.ones((1, 1)) if folds is None else folds.factors[:, folds.of]
@@ -413,7 +413,7 @@ class Answering(Fit):
         Parameters
         ----------
         trace : Trace
-            As it was played.
+            The trace as played.
 
         Returns
         -------
@@ -424,9 +424,9 @@ class Answering(Fit):
 
 
 def costs_of_rows(compiled: Compiled, weights: Array) -> Iterator[Array]:
-    """What each decision costs on each row more than the first, (D, n) for each of K.
+    """The cost of each decision on each row, relative to the first, (D, n) for each of K settings.
 
-    Rates have the weights (K, 1+m).
+    `weights` (K, 1+m) are the weights of the rates.
     """
     by_cell, counted = [], []
     for block in compiled.at_zero:
@@ -447,14 +447,14 @@ def costs_of_rows(compiled: Compiled, weights: Array) -> Iterator[Array]:
 class Learner(Adjustable, ABC):
     """A model to train, as a frozen dataclass of its parameters.
 
-    Nothing happens until it is started on rows. To train a model of your own, subclass it with `start`,
-    which gives a fit of one of three kinds; all else has a default. ``examples/jax_model.py`` is a
-    complete one.
+    Nothing happens until it is started on rows. To train your own model, subclass it with `start`, which
+    returns a fit of one of three kinds; everything else has a default. ``examples/jax_model.py`` is a
+    complete example.
 
     Attributes
     ----------
     fit : type
-        The kind of fit that `start` gives: `Descending`, `Growing` or `Answering`.
+        The kind of fit that `start` returns: `Descending`, `Growing` or `Answering`.
 
     Examples
     --------
@@ -477,25 +477,25 @@ class Learner(Adjustable, ABC):
 
     @property
     def takes_sparse(self) -> bool:
-        """Whether it reads sparse matrices; if not, it is given arrays."""
+        """Whether it accepts sparse matrices; if not, it receives arrays."""
         return False
 
     @property
     def takes_weights(self) -> bool:
-        """Whether rows may count differently, as they do at multipliers."""
+        """Whether rows may have different weights, as multipliers require."""
         return True
 
     def check_weighing(self) -> None:
-        """Raise TypeError if rows may not count differently, as they do at multipliers."""
+        """Raise TypeError if rows may not have different weights, as multipliers require."""
 
     @property
     def takes_stored(self) -> bool:
-        """Whether it can be trained on rows on disk, some of them at a time."""
+        """Whether it can be trained on rows on disk, some rows at a time."""
         return False
 
     @property
     def initial(self) -> Array | None:
-        """Parameters (P,) or (K, P) to start from, as traces hold them; None for its own start."""
+        """Parameters (P,) or (K, P) to start from, as in traces; None for its own start."""
         return None
 
     @property
@@ -510,21 +510,21 @@ class Learner(Adjustable, ABC):
 
     @property
     def folds(self) -> int | None:
-        """The folds that the estimator judges it by (`rb.Folds`) if promises are to hold on new rows.
+        """The number of folds (`rb.Folds`) for judging promises on new rows.
 
-        Three judge as well as five, for two thirds of the time (``docs/measured.md``, "Judges"). None
-        if it cannot be trained side by side with itself.
+        Three folds judge as well as five, in two thirds of the time (``docs/measured.md``, "Judges").
+        None if it cannot be trained several times side by side.
         """
         return FOLDS
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether its scores, trained without promises, are the log odds of probabilities it gives."""
+        """Whether its scores, trained without promises, are log odds of its own probabilities."""
         return False
 
     @property
     def cross_fits(self) -> bool:
-        """Whether it learns out of fold by itself, so that `rb.play` judges it out of fold too."""
+        """Whether it cross-fits by itself, so that `rb.play` judges it out of fold too."""
         return False
 
     @property
@@ -548,7 +548,7 @@ class Learner(Adjustable, ABC):
         Parameters
         ----------
         constraints : int
-            Their number; many are played by the player that scales better.
+            The number of constraints; for many, the player that scales better is chosen.
 
         Returns
         -------
@@ -560,14 +560,14 @@ class Learner(Adjustable, ABC):
         return opponent("swap" if constraints <= MANY else "external", constraints)
 
     def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Self:
-        """The learner for a table of which this is known.
+        """The learner prepared for a table.
 
         Parameters
         ----------
         names : sequence of str
-            What the features are called.
+            The names of the features.
         codes : sequence of int
-            With the style "codes", the features that hold codes of categories.
+            With the style "codes", the indices of features that hold category codes.
         rows : int
             The number of rows.
 
@@ -584,24 +584,24 @@ class Learner(Adjustable, ABC):
         Parameters
         ----------
         times : int
-            How many times.
+            The number of repetitions.
 
         Returns
         -------
         Learner
-            One with that many times the settings, or the same.
+            A learner with that many times the settings, or the same learner.
         """
         if self.settings > 1:
-            raise ValueError(f"{self!r} trains the settings it has, and no others")
+            raise ValueError(f"{self!r} trains only its own settings")
         return self
 
     def labels(self, rows: int) -> Learner:
-        """What learns the labels, where nothing else is to be learned.
+        """The learner for labels alone, without promises.
 
         Parameters
         ----------
         rows : int
-            Of how many rows.
+            The number of rows.
 
         Returns
         -------
@@ -611,26 +611,26 @@ class Learner(Adjustable, ABC):
         return self
 
     def starting_at(self, parameters: Array) -> Self:
-        """The learner, continuing from a model.
+        """The learner that continues from a model.
 
         Parameters
         ----------
         parameters : array of shape (P,) or (K, P)
-            As traces hold them.
+            The parameters, as in traces.
 
         Returns
         -------
         Learner
-            One that starts there.
+            A learner that starts there.
 
         Raises
         ------
         ValueError
-            If it always starts afresh.
+            If it always starts from scratch.
         """
         raise ValueError(
-            f"{type(self).__name__} cannot go on from a model, it is fitted anew every time: leave out "
-            "warm_start"
+            f"{type(self).__name__} cannot continue from a model, it is fitted anew every time: leave "
+            "out warm_start"
         )
 
     @abstractmethod
@@ -645,12 +645,12 @@ class Learner(Adjustable, ABC):
         settings : int
             How many models to train side by side.
         seed : int
-            Determines all that is drawn at random.
+            Determines all random draws.
 
         Returns
         -------
         Fit
-            Of the kind that `fit` says.
+            A fit of the kind in `fit`.
         """
 
 

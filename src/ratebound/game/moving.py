@@ -1,11 +1,11 @@
-"""Moved thresholds: from each iterate's scores, in order, every decision rule that an offset reaches.
+"""Moved thresholds: every decision rule that an offset of an iterate's scores can reach.
 
-An iterate decides at 0, which is where its training happened to leave it. Its scores order the rows, and
-a threshold anywhere in that order is a candidate as good as the iterate itself. There is one for every
-distinct score, far too many to keep, and no need to: the program of `programs`, with all rows in
-one group, finds those that the best mixture of all of them is made of. So one rate that is capped or
-floored can always be kept, and no mixture is worse than the best threshold on one of its models. With
-more than two classes every class has an offset, and those found need not be the best there are.
+An iterate decides at 0, the threshold that its training happened to produce. Its scores order the rows,
+and a threshold anywhere in that order is as good a candidate as the iterate itself. There is one for
+every distinct score: far too many to keep, and there is no need to. The program of `programs`, with all
+rows in one group, finds the thresholds in the best mixture of all of them. So one rate with an upper or
+lower bound can always be kept, and no mixture is worse than the best threshold on one of its models.
+With more than two classes every class has an offset, and the offsets found need not be optimal.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ratebound.game.trace import Trace, joined, judged_on, values_of
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.deciding import decided, from_first_class, score_count
 
-LARGEST = 2**24  # scores ranked at once; beyond it, some iterates of each setting stand for the others
-SEARCHED = 2**17  # the same of scores of each class, whose offsets are searched for
-MODELS = 8  # iterates whose offsets are searched for at a time, at most
-APART = 8  # roundings of its largest score by which a model's scores may differ from time to time
+LARGEST = 2**24  # the most scores ranked at once; beyond it, only some iterates of each setting are used
+SEARCHED = 2**17  # the same for scores of several classes, whose offsets are searched for
+MODELS = 8  # the most iterates whose offsets are searched for at a time
+APART = 8  # roundings of the largest score by which recomputed scores may differ
 
 
 def with_moved_thresholds(
@@ -38,13 +38,13 @@ def with_moved_thresholds(
     watch: Mapping[str, Compiled] | None = None,
     at_most: int | None = None,
 ) -> Trace:
-    """The trace, and beside its iterates the moved thresholds that the best mixtures are made of.
+    """The trace, with the moved thresholds that the best mixtures use, in addition to its iterates.
 
-    `compiled` holds the rows the trace was judged on, `watch` the other populations it was evaluated on.
-    For each setting, none of the mixtures of its iterates at any thresholds is better than `rb.shrink`
-    finds among these. `at_most` iterates of each setting, evenly spaced and the last among them, are
-    moved; by default all, as far as memory allows. Where a rate has a threshold of its own (``at=``)
-    the trace comes back as it was: one threshold cannot move without the other.
+    `compiled` holds the rows that the trace was judged on, `watch` the other populations it was
+    evaluated on. For each setting, no mixture of its iterates at any thresholds is better than the one
+    `rb.shrink` finds among these. `at_most` iterates of each setting are moved, evenly spaced and
+    including the last; by default all, as far as memory allows. If a rate has its own threshold
+    (``at=``), the trace is returned unchanged: one threshold cannot move without the other.
 
     >>> import ratebound as rb
     >>> X = np.arange(100.0)[:, None] / 100
@@ -69,15 +69,15 @@ def with_moved_thresholds(
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Iterates that were judged on some rows, and the order in which each puts these."""
+    """Iterates that were judged on some rows, and each iterate's ranking of these rows."""
 
     compiled: Compiled
     whole: Trace  # all of the iterates
-    own: Trace  # those to be moved
+    own: Trace  # the iterates to move
     rankings: Sequence[Candidates]
 
     def tightened(self, margins: Array) -> Ranked:
-        """The same where `margins` (m,) to spare are asked of every constraint: no order changes."""
+        """The same with `margins` (m,) asked of every constraint: no ranking changes."""
         compiled = self.compiled.tightened(margins)
         rows = compiled.whole or compiled
         moved = rows.offset - (self.compiled.whole or self.compiled).offset
@@ -95,7 +95,7 @@ class Ranked:
         return best_of_thresholds(self.rankings, self.compiled.goal)
 
     def moved(self, watch: Mapping[str, Compiled]) -> list[Trace]:
-        """What the best mixture of the iterates, at thresholds other than 0, is made of."""
+        """The members of the iterates' best mixture that have thresholds other than 0."""
         used = self.policy.columns
         at = self._finite(thresholds_of(self.rankings, used), used.model)
         others = np.flatnonzero(at.any(axis=1))  # at 0 it is the iterate itself
@@ -110,9 +110,9 @@ class Ranked:
         return [replace(moved, **own, watched=there)]
 
     def spread(self, models: Array, count: int) -> Trace:
-        """Some of the iterates to be moved, each at about `count` thresholds that are far apart.
+        """Some of the iterates to move, each at about `count` thresholds that are far apart.
 
-        Their values are not counted: they are those of the iterates themselves.
+        Their values are not computed: they are copied from the iterates themselves.
         """
         each = [self.rankings[model].at(self.rankings[model].spread(count)) for model in models]
         model = np.repeat(models, [len(at) for at in each])
@@ -120,39 +120,38 @@ class Ranked:
         return replace(moved, watched={})
 
     def _finite(self, at: Array, model: Array) -> Array:
-        """Thresholds of models, those at infinity put beyond all scores that were seen."""
+        """Thresholds of models; infinite ones are put beyond all scores."""
         far = np.array([2 * ranking.reach + 1 for ranking in self.rankings])[model]
         is_known = np.isfinite(at)
         beyond = np.abs(np.where(is_known, at, 0.0)).max(axis=1, initial=0.0) + far
         return np.where(is_known, at, np.sign(at) * beyond[:, None])
 
     def together(self) -> Trace:
-        """`with_moved_thresholds` of all settings as one.
+        """`with_moved_thresholds` for all settings together.
 
-        None of the mixtures of any iterates at any thresholds is better than `rb.shrink` finds among
-        these.
+        No mixture of any iterates at any thresholds is better than the one `rb.shrink` finds here.
         """
         kept = replace(self.whole, at=_unmoved(self.whole, self.compiled), watched={})
         return joined([kept, *self.moved({})])
 
     def pool(self) -> Pool:
-        """What `together` chooses from, and would at other bounds."""
+        """The candidates of `together`, also for other bounds."""
         return pool_of_thresholds(self.rankings, self.policy)
 
 
 def is_fixed(compiled: Compiled) -> bool:
-    """Whether a rate has a threshold of its own, so that the others cannot move without it."""
+    """Whether a rate has its own threshold, so that the others cannot move without it."""
     return any(not isinstance(block.at, str) and block.at != 0 for block in compiled.blocks)
 
 
 def ranked(whole: Trace, compiled: Compiled, at_most: int | None = None) -> Ranked:
-    """The iterates of a trace, in the order in which each puts the rows it was judged on."""
+    """The iterates of a trace, each with its ranking of the rows it was judged on."""
     each = score_count(compiled.decisions)
     largest = (LARGEST if each == 1 else SEARCHED) // each
     count = min(at_most or len(whole), max(largest // len(compiled.cells), 1))
     own = movable_iterates(whole, compiled.decisions, count)
     scores = own.scores(compiled)
-    if compiled.budgets:  # whose thresholds are known exactly, where training only followed them
+    if compiled.budgets:  # their thresholds are known exactly, while training only approximated them
         own = judged_on(own, compiled)
     everyone = np.zeros(len(compiled.cells), dtype=int)
     rankings = [
@@ -165,7 +164,7 @@ def ranked(whole: Trace, compiled: Compiled, at_most: int | None = None) -> Rank
 def movable_iterates(whole: Trace, decisions: int, count: int | None = None) -> Trace:
     """The iterates whose thresholds are moved, at most `count`, evenly spaced; by default all.
 
-    Of offsets, which are searched for, few: those that the best mixture uses, and others between them.
+    Offsets must be searched for, so there are few: the best mixture's iterates, and others between them.
     """
     count = min(count or len(whole), len(whole))
     if score_count(decisions) == 1:
@@ -179,33 +178,33 @@ def movable_iterates(whole: Trace, decisions: int, count: int | None = None) -> 
 
 
 def _spaced(whole: Trace, count: int) -> Array:
-    """Evenly spaced iterates, counted back from the last, which is always among them."""
+    """Evenly spaced iterates, counted back from the last, which is always included."""
     spaced = np.linspace(0, len(whole) - 1, count).round().astype(int)
     return len(whole) - 1 - spaced[::-1]
 
 
 def _unmoved(trace: Trace, compiled: Compiled) -> Array:
-    """The thresholds or offsets (N, A) of iterates as they are."""
+    """The thresholds or offsets (N, A) of unmoved iterates."""
     return np.zeros((len(trace), score_count(compiled.decisions)))
 
 
 def _at(trace: Trace, at: Array) -> Trace:
-    """Iterates that decide from `at` (N, A) on; thresholds they have learned move along."""
+    """Iterates with thresholds `at` (N, A); learned thresholds move along."""
     by = from_first_class(at)
     return replace(trace, at=at, thresholds={n: t - by for n, t in trace.thresholds.items()})
 
 
 def _shifted(moved: Trace, rows: Compiled) -> tuple[Array, dict[str, Array]]:
-    """Scores (N, A, n) on some rows from their thresholds, and the learned thresholds."""
+    """Scores (N, A, n) on some rows relative to their thresholds, and the learned thresholds."""
     assert moved.at is not None
     scores = moved.scores(rows).astype(float) - moved.at[..., None]
     return scores, {n: t for n, t in moved.thresholds.items() if n not in rows.budgets}
 
 
 def _besides(compiled: Compiled, own: Trace, scores: Array) -> Array:
-    """What decisions at learned thresholds and the problem's constants add, (B, 1+m).
+    """The contribution of learned thresholds and of the problem's constants, (B, 1+m).
 
-    Learned thresholds move along with the scores, so that none of it changes.
+    Learned thresholds move along with the scores, so this does not change.
     """
     rows = compiled.whole or compiled
     known = [own.objectives, own.violations, *([] if own.pieces is None else [own.pieces])]
@@ -216,5 +215,5 @@ def _besides(compiled: Compiled, own: Trace, scores: Array) -> Array:
 
 
 def apart(scores: Array) -> float:
-    """How far two scores of a model must lie apart to be told apart again when computed anew."""
+    """The least difference between two scores of a model that survives recomputation."""
     return float(APART * np.finfo(scores.dtype).eps * np.abs(scores).max())

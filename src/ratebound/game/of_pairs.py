@@ -1,7 +1,7 @@
-"""Any model that gives rows a score, trained on pairs of them.
+"""Any model that scores rows, trained on pairs of rows.
 
-The score of a pair is the difference of the scores of its rows. So its gradient goes to the first row as
-it is, and to the second with the other sign; a curvature goes to both. All else is the model's own.
+The score of a pair is the difference of its rows' scores. So its gradient is added to the first row and
+subtracted from the second; a curvature is added to both. Everything else is the model's own.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ratebound.problem.population import Population
 
 @register_scorer
 class OfPairsScorer(Scorer):
-    """Scores of rows by another scorer, and of pairs of rows the differences of these."""
+    """Scores of rows by another scorer; scores of pairs are their differences."""
 
     kind = "pairs"
 
     def __init__(self, each: Scorer) -> None:
         self.each = each
-        self.tables = each.tables  # type: ignore[misc]  # as the scorer of rows has it
+        self.tables = each.tables  # type: ignore[misc]  # as for the scorer of rows
 
     def scores(self, parameters: Array, X: Any) -> Array:
         if not isinstance(X, Ends):
@@ -60,7 +60,7 @@ class OfPairsScorer(Scorer):
     def read(cls, saved: Saved) -> OfPairsScorer:
         each = saved.description["each"]
         if not isinstance(each, dict) or each.get("kind") == cls.kind:
-            raise ValueError("its models of pairs do not say what scores a row")
+            raise ValueError("its models of pairs do not name the scorer of rows")
         return cls(read_scorer(replace(saved, description=each)))
 
     def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
@@ -69,14 +69,14 @@ class OfPairsScorer(Scorer):
 
 @dataclass(frozen=True)
 class OfPairs(Learner):
-    """A learner of rows, on pairs of them; `rb.play` makes it where the rows are `rb.Pairs`."""
+    """A learner of rows, on pairs of rows; `rb.play` makes it if the rows are `rb.Pairs`."""
 
     learner: Learner
 
     def __post_init__(self) -> None:
         if issubclass(self.learner.fit, Answering):
             raise ValueError(
-                f"{type(self.learner).__name__} fits decisions on single rows, and a ranker learns from "
+                f"{type(self.learner).__name__} fits decisions on single rows, but a ranker learns from "
                 "pairs by the gradient of their scores: use 'linear', 'mlp', 'lightgbm', 'xgboost', or "
                 "a torch module"
             )
@@ -145,7 +145,7 @@ class OfPairs(Learner):
 
 
 class _OnPairs(Taking):
-    """A fit of rows that is shown pairs: all but its scores and steps are its own."""
+    """A fit of rows that sees pairs: everything but its scores and steps is unchanged."""
 
     def __init__(self, own: Any, ends: Ends) -> None:
         self.own, self.ends = own, ends
@@ -175,7 +175,7 @@ class _OnPairs(Taking):
 
 
 class DescendingOnPairs(_OnPairs, Descending):
-    """Models of rows that step against the gradient of differences."""
+    """Models of rows that step against the gradient of the differences."""
 
     def scores(self, rows: Array | None) -> Array:
         first, second = self.ends.first, self.ends.second
@@ -183,7 +183,7 @@ class DescendingOnPairs(_OnPairs, Descending):
             rows = np.asarray(rows if self.device is None else rows.cpu())
             first, second = first[rows], second[rows]
         many, size = len(first), np.shape(self.ends.rows)[0]
-        if 2 * many < size:  # only the rows of the batch
+        if 2 * many < size:  # score only the rows of the batch
             self._first, self._second = np.arange(many), np.arange(many, 2 * many)
             self._size = 2 * many
             own = self.own.scores(np.concatenate([first, second]))
@@ -197,10 +197,10 @@ class DescendingOnPairs(_OnPairs, Descending):
 
 
 class GrowingOnPairs(_OnPairs, Growing):
-    """Trees that are grown by gradient and curvature of differences.
+    """Trees that grow by gradient and curvature of the differences.
 
-    Both are divided by the number of pairs that a row is in on average, so that a row counts about as
-    much as where it is decided by itself, and what a library asks of a leaf means the same.
+    Both are divided by the mean number of pairs that a row is in. So a row counts about as much as in
+    training on single rows, and a library's limits on leaves keep their meaning.
     """
 
     def __init__(self, own: Any, ends: Ends) -> None:
@@ -219,12 +219,12 @@ class GrowingOnPairs(_OnPairs, Growing):
 
 
 def of_pairs(learner: Learner) -> OfPairs:
-    """The learner on pairs, if it is not that already."""
+    """The learner on pairs; itself if it is one already."""
     return learner if isinstance(learner, OfPairs) else OfPairs(learner)
 
 
 def apart(scores: Array, first: Array, second: Array) -> Array:
-    """`differences`, of tensors too."""
+    """`differences`, for tensors too."""
     if namespace(scores) is np:
         return differences(scores, first, second)
     torch: Any = namespace(scores)
@@ -233,7 +233,7 @@ def apart(scores: Array, first: Array, second: Array) -> Array:
 
 
 def onto_rows(values: Array, first: Array, second: Array, size: int, sign: float) -> Array:
-    """Values (K, 1, P) of pairs added up on their rows, (K, 1, size), on second ones times `sign`."""
+    """Values (K, 1, P) of pairs summed on their rows, (K, 1, size); on second rows times `sign`."""
     if namespace(values) is not np:
         torch: Any = namespace(values)
         summed = values.new_zeros((*values.shape[:-1], size))

@@ -1,16 +1,17 @@
-"""The cheapest offsets of several classes: decide by the largest of scores less offsets, at least cost.
+"""The cheapest offsets of several classes, when the largest of scores minus offsets decides.
 
-Each row i has a score s[d] and a cost c[d] for every class d. Given offsets a[d] it is decided as the
-class with the largest s[d] - a[d], and pays that class's cost. With all offsets but one fixed, a row is
-decided d where a[d] <= t_i = s[d] - max_{e != d} (s[e] - a[e]), so in rows sorted by t the costs of all
-values of a[d] are one cumulative sum: `descended` moves one offset after the other to its lowest point.
+Each row i has a score s[d] and a cost c[d] for every class d. Given offsets a[d], its decision is the
+class with the largest s[d] - a[d], and it pays that class's cost. With all offsets but one fixed, the
+decision is d if a[d] <= t_i = s[d] - max_{e != d} (s[e] - a[e]). So in rows sorted by t, the costs of
+all values of a[d] are one cumulative sum: `descended` moves one offset after the other to its lowest
+point.
 
-That ends where no single offset can be improved, which need not be the best there is. `proven` says how
-far it may be. Only differences of offsets matter: a row prefers d to e where a[d] - a[e] < s[d] - s[e].
-So in a zone, where every difference a[d] - a[e] is at most some room[d, e], a row can be decided d only
-if room[e, d] > s[e] - s[d] for all e. The sum of the cheapest decisions that rows can get is a bound
-from below. Zones are cut in two at the difference of a row's scores, that with the lowest bound first,
-until none is below the best offsets found, or the work is done. As every cut settles a row, that ends.
+It stops when no single offset can be improved, which need not be the optimum. `proven` bounds the
+distance. Only differences of offsets matter: a row prefers d to e if a[d] - a[e] < s[d] - s[e]. In a
+zone, every difference a[d] - a[e] is at most some room[d, e], so a row's decision can be d only if
+room[e, d] > s[e] - s[d] for all e. The sum of the rows' cheapest possible decisions is a lower bound.
+Zones are split at the difference of a row's scores, the one with the lowest bound first, until none is
+below the best offsets found, or the work is used up. Every split settles a row, so this terminates.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.problem.deciding import decided
 
-SWEEPS = 30  # two to five are usual
-BETTER = 1e-12  # what counts as cheaper, relative to the sum of all costs
-ROUNDING = 4 * np.finfo(float).eps  # of differences of scores, relative to these
-AT_ONCE = 2**18  # rows of zones that are looked at together
+SWEEPS = 30  # two to five are typical
+BETTER = 1e-12  # the least improvement that counts, relative to the sum of all costs
+ROUNDING = 4 * np.finfo(float).eps  # of differences of scores, relative to the scores
+AT_ONCE = 2**18  # rows of zones that are processed together
 
 
 @dataclass(frozen=True, eq=False)
 class Cheapest:
-    """Offsets, what they cost, and what no offsets cost less than."""
+    """Offsets, their cost, and a lower bound on the cost of any offsets."""
 
     offsets: Array  # (D,); infinite for a class that is never decided
     cost: float
@@ -41,7 +42,7 @@ class Cheapest:
 
 
 def costs_at(scores: Array, costs: Array, offsets: Array) -> Array:
-    """What deciding by scores (D, n) less offsets (P, D) costs in all, (P,), at costs (D, n)."""
+    """The total cost (P,) of deciding by scores (D, n) minus offsets (P, D), at costs (D, n)."""
     rows = np.arange(scores.shape[1])
     return np.array([costs[decided((scores - at[:, None])[None])[0], rows].sum() for at in offsets])
 
@@ -49,10 +50,10 @@ def costs_at(scores: Array, costs: Array, offsets: Array) -> Array:
 def descended(
     scores: Array, costs: Array, starts: Array, apart: float = 0.0, sweeps: int = SWEEPS
 ) -> Array:
-    """Offsets (P, D) from `starts` (P, D), moved one by one to where nothing is gained any more.
+    """Offsets (P, D) from `starts` (P, D), moved one by one until nothing is gained.
 
-    Every class is moved `sweeps` times at most. Scores are told apart where they differ by more than
-    `apart`: rounding does as much.
+    Every class is moved at most `sweeps` times. Scores that differ by at most `apart`, the size of
+    rounding, count as equal.
 
     >>> scores = np.array([[0.0, 0.0, 0.0], [0.1, 0.4, 0.6], [-1.0, 0.5, 0.2]])
     >>> wrong = 1.0 - np.eye(3)
@@ -75,9 +76,9 @@ def descended(
 
 
 def _swept(scores: Array, costs: Array, at: Array, apart: float) -> Array:
-    """Offsets (D,) after each of them in turn was moved to its best place.
+    """Offsets (D,) after each in turn was moved to its best value.
 
-    One that gains nothing stays: others could gain less from where it would go.
+    An offset that gains nothing stays: after a move, others might gain less.
     """
     at, rows = at.copy(), np.arange(scores.shape[1])
     least = BETTER * np.abs(costs).sum()
@@ -87,7 +88,7 @@ def _swept(scores: Array, costs: Array, at: Array, apart: float) -> Array:
     before, earlier = np.full(len(rows), -np.inf), np.zeros(len(rows), dtype=int)
     for each in range(len(at)):
         best_after, later = after[each + 1]
-        if np.isfinite(np.delete(at, each)).any():  # another class is left to decide
+        if np.isfinite(np.delete(at, each)).any():  # another class can still be decided
             wins = best_after >= before
             rival, best = np.where(wins, later, earlier), np.where(wins, best_after, before)
             gains, own = costs[each] - costs[rival, rows], scores[each] - at[each]
@@ -106,22 +107,22 @@ def _swept(scores: Array, costs: Array, at: Array, apart: float) -> Array:
 
 
 def _later(shifted: Array) -> list[tuple[Array, Array]]:
-    """For each class the largest of shifted scores (D, n) from it on, and whose it is."""
-    found = [(np.full(shifted.shape[1], -np.inf), np.zeros(shifted.shape[1], dtype=int))]
+    """For each class, the largest of shifted scores (D, n) from it on, and its class."""
+    later = [(np.full(shifted.shape[1], -np.inf), np.zeros(shifted.shape[1], dtype=int))]
     for each in range(len(shifted) - 1, -1, -1):
-        best, whose = found[-1]
+        best, whose = later[-1]
         wins = shifted[each] > best
-        found.append((np.where(wins, shifted[each], best), np.where(wins, each, whose)))
-    return found[::-1]
+        later.append((np.where(wins, shifted[each], best), np.where(wins, each, whose)))
+    return later[::-1]
 
 
 def _best_end(ends: Array, gains: Array, apart: float) -> tuple[float, bool, float]:
-    """The cheapest offset of a class, whose decisions end at `ends` (n,) and cost `gains` (n,) more.
+    """The cheapest offset of a class whose decisions end at `ends` (n,) and cost `gains` (n,) more.
 
-    Also whether it gets all rows; then the offset is 0, and no other class is ever decided. And what
-    its decisions cost more in all.
+    Also whether it gets all rows; then the offset is 0, and no other class is ever decided. And the
+    additional cost of its decisions in total.
     """
-    order = np.argsort(-ends)  # those that are equal stay together, in whatever order
+    order = np.argsort(-ends)  # equal ones stay together, in any order
     ends = ends[order]
     total = np.append(0.0, np.cumsum(gains[order]))
     stops = np.flatnonzero(np.concatenate([[True], ends[:-1] - ends[1:] > apart, [True]]))
@@ -132,10 +133,10 @@ def _best_end(ends: Array, gains: Array, apart: float) -> tuple[float, bool, flo
 
 
 def proven(scores: Array, costs: Array, start: Array, work: int, apart: float = 0.0) -> Cheapest:
-    """The cheapest offsets found, from `start` (D,) on, and a bound on the cost of any others.
+    """The cheapest offsets found from `start` (D,), and a lower bound on the cost of any others.
 
-    `work` is how many rows of zones are looked at, times the pairs of classes; where that suffices, the
-    bound is the cost.
+    `work` limits the number of rows of zones that are examined, times the pairs of classes. If it is
+    enough, the bound is the cost.
     """
     scores, costs = _merged(scores, costs)
     best, paid = start, float(costs_at(scores, costs, start[None])[0])
@@ -168,12 +169,12 @@ def proven(scores: Array, costs: Array, start: Array, work: int, apart: float = 
 
 @dataclass(frozen=True, eq=False)
 class _Zones:
-    """Zones of offsets; the rows that may be decided in several ways there lie one after the other."""
+    """Zones of offsets; the rows with several possible decisions there follow zone by zone."""
 
-    room: Array  # (z, D, D) what the first offset may at most exceed the second by
-    sure: Array  # (z,) what the rows cost that are decided there
+    room: Array  # (z, D, D) by how much the first offset may exceed the second
+    sure: Array  # (z,) the cost of the rows whose decision is settled
     rows: Array  # (L,) the other rows, zone after zone
-    sizes: Array  # (z,) how many each zone has
+    sizes: Array  # (z,) the number of open rows in each zone
 
     @property
     def of(self) -> Array:
@@ -182,28 +183,28 @@ class _Zones:
 
     @property
     def middles(self) -> Array:
-        """Offsets (z, D) inside each: the mean of those that are as far as can be from any one."""
-        ends = np.stack([self.room, -self.room.swapaxes(1, 2)])  # offsets less that of each class
-        found: Array = (ends - ends[:, :, :1]).mean(axis=(0, 3))
-        return found
+        """Offsets (z, D) inside each: the mean of the points that are extreme in one offset."""
+        ends = np.stack([self.room, -self.room.swapaxes(1, 2)])  # offsets relative to each class
+        middle: Array = (ends - ends[:, :, :1]).mean(axis=(0, 3))
+        return middle
 
     def sums(self, values: Array) -> Array:
         """Sums over the open rows of each zone (..., z), of values (..., L)."""
-        found = np.zeros((*values.shape[:-1], len(self.sizes)))
+        summed = np.zeros((*values.shape[:-1], len(self.sizes)))
         filled = np.flatnonzero(self.sizes)
         if len(filled):
             starts = (np.cumsum(self.sizes) - self.sizes)[filled]
-            found[..., filled] = np.add.reduceat(values, starts, axis=-1)
-        return found
+            summed[..., filled] = np.add.reduceat(values, starts, axis=-1)
+        return summed
 
     def only(self, i: int) -> _Zones:
-        """One of them."""
+        """One of the zones."""
         end = int(self.sizes[: i + 1].sum())
         part, rows = slice(i, i + 1), self.rows[end - self.sizes[i] : end]
         return _Zones(self.room[part], self.sure[part], rows, self.sizes[part])
 
 
-Bounded = tuple[float, int, _Zones]  # the bound of a zone, a number that no other zone has, the zone
+Bounded = tuple[float, int, _Zones]  # the bound of a zone, a unique number, the zone
 
 
 def _joined(zones: Sequence[_Zones]) -> _Zones:
@@ -212,17 +213,17 @@ def _joined(zones: Sequence[_Zones]) -> _Zones:
 
 
 def _merged(scores: Array, costs: Array) -> tuple[Array, Array]:
-    """Rows with equal scores, which are decided alike, as one that costs what they do."""
-    found, which = np.unique(scores, axis=1, return_inverse=True)
-    if found.shape[1] == scores.shape[1]:
+    """Rows with equal scores, which get the same decision, merged into one with their total cost."""
+    distinct, which = np.unique(scores, axis=1, return_inverse=True)
+    if distinct.shape[1] == scores.shape[1]:
         return scores, costs
-    return found, np.array([np.bincount(which.reshape(-1), row, found.shape[1]) for row in costs])
+    return distinct, np.array([np.bincount(which.reshape(-1), row, distinct.shape[1]) for row in costs])
 
 
 def _everything(scores: Array) -> _Zones:
-    """A zone of all offsets that decide differently.
+    """A zone that covers all different decisions.
 
-    In order of size, no two neighbours among offsets need to differ by more than a row's scores do.
+    With offsets sorted, neighbours need not differ by more than a row's scores do.
     """
     classes, rows = scores.shape
     far = (classes - 1) * (float((scores.max(axis=0) - scores.min(axis=0)).max()) * 1.001 + 1e-300)
@@ -231,12 +232,12 @@ def _everything(scores: Array) -> _Zones:
 
 
 def _lowest(heap: list[Bounded], below: float) -> list[_Zones]:
-    """The zones with the lowest bounds, taken from the heap, as many as are looked at together."""
-    found, rows = list[_Zones](), 0
+    """The zones with the lowest bounds, popped from the heap, as many as are processed together."""
+    taken, rows = list[_Zones](), 0
     while heap and heap[0][0] < below and rows < AT_ONCE:
-        found.append(heapq.heappop(heap)[2])
-        rows += len(found[-1].rows)
-    return found
+        taken.append(heapq.heappop(heap)[2])
+        rows += len(taken[-1].rows)
+    return taken
 
 
 def _possible(scores: Array, zones: _Zones) -> Array:
@@ -249,7 +250,7 @@ def _possible(scores: Array, zones: _Zones) -> Array:
 
 
 def _bounded(scores: Array, costs: Array, zones: _Zones) -> tuple[_Zones, Array]:
-    """The zones without the rows that are decided there, and a bound for each, (z,)."""
+    """The zones without their settled rows, and a lower bound for each, (z,)."""
     possible, own = _possible(scores, zones), costs[:, zones.rows]
     cheapest = np.where(possible, own, np.inf).min(axis=0)
     is_open = np.where(possible, own, -np.inf).max(axis=0) > cheapest
@@ -259,7 +260,7 @@ def _bounded(scores: Array, costs: Array, zones: _Zones) -> tuple[_Zones, Array]
 
 
 def _costs_inside(scores: Array, costs: Array, zones: _Zones) -> Array:
-    """What the offsets in the middle of each zone cost, (z,)."""
+    """The cost of the offsets in the middle of each zone, (z,)."""
     shifted = scores[:, zones.rows] - zones.middles.T[:, zones.of]
     return zones.sure + zones.sums(costs[decided(shifted[None])[0], zones.rows])
 
@@ -267,9 +268,9 @@ def _costs_inside(scores: Array, costs: Array, zones: _Zones) -> Array:
 def _cut(
     scores: Array, costs: Array, zones: _Zones, pairs: list[tuple[int, int]], thin: float
 ) -> _Zones | None:
-    """Both parts of each zone, cut along the difference of two offsets that most is at stake in.
+    """Both parts of each zone, split along the difference of two offsets with the most at stake.
 
-    Parts that are no wider than `thin` are left out: they lie between scores that are not told apart.
+    Parts of width `thin` or less are left out: they lie between scores that count as equal.
     """
     possible, own, paid = _possible(scores, zones), scores[:, zones.rows], costs[:, zones.rows]
     open_to = np.stack([possible[d] & possible[e] for d, e in pairs])
@@ -289,6 +290,6 @@ def _cut(
 
 
 def _narrowed(room: Array, d: int, e: int, most: float) -> Array:
-    """The room (1, D, D) where offset d exceeds offset e by `most` at most."""
+    """The room (1, D, D) if offset d exceeds offset e by at most `most`."""
     through = room[:, :, d, None] + most + room[:, e, None, :]
     return np.minimum(room, through)

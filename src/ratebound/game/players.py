@@ -1,6 +1,6 @@
-"""The λ-players, which decide how much each constraint counts.
+"""The λ-players, which set the weight of each constraint.
 
-A player starts, and then answers violations with new multipliers. It knows nothing about rates or
+A player starts, and then responds to violations with new multipliers. It knows nothing about rates or
 models, so it works with any objective and constraints, in any loop::
 
     player = SwapRegret(learning_rate=0.1)
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 Rates = float | tuple[float, ...]
 Optimizer = Literal["sgd", "adam"]
-# How `rb.average` weighs iterates: equally ("alike") or by the objective's weight, among those that
-# answered the multipliers; or equally among all fits of an oracle, answers or not ("all fits").
+# How `rb.average` weighs iterates. The iterates that answered the multipliers count equally ("alike") or
+# by the objective's weight; or all fits of an oracle count equally, answers or not ("all fits").
 Averaging = Literal["alike", "by objective", "all fits"]
 LearningRate = float | Sequence[float] | Literal["theorem"]
 
@@ -54,15 +54,15 @@ class Multipliers:
     Parameters
     ----------
     weights : array of shape (..., 1+m)
-        How much the objective counts, then each constraint.
+        The weight of the objective, then of each constraint.
     state : array
         λ itself (..., m), or the swap matrix (..., 1+m, 1+m).
     moments : tuple of two arrays, default=None
-        Adam's. By default none, as before the first step.
+        Adam's moments. By default none, as before the first step.
     steps : int, default=0
-        How many were taken. By default none.
+        The number of steps taken. By default 0.
     rate : array or float, default=0.0
-        The learning rate, one per setting if there are several. By default 0, as of players without
+        The learning rate, one per setting if there are several. By default 0, as for players without
         steps.
 
     Examples
@@ -82,12 +82,12 @@ class Multipliers:
 class Player(Adjustable, ABC):
     """A player of λ: what it sees, how it starts and moves, and how its iterates are averaged.
 
-    The base of all players, and of your own: subclass it with `start` and `step`.
+    The base of all players, including your own: subclass it with `start` and `step`.
 
     Attributes
     ----------
     watches : {"rates", "proxies"}
-        What `step` sees: true rates, or what the model descends.
+        What `step` sees: true rates, or the proxies that the model descends.
     averaging : {"alike", "by objective", "all fits"}
         How `average` weighs its iterates.
     by_fits : bool
@@ -121,7 +121,7 @@ class Player(Adjustable, ABC):
 
     @property
     def reach(self) -> float:
-        """The largest total weight of the constraints if the objective's is 1; for the duality gap."""
+        """The largest total weight of the constraints if the objective's weight is 1; for the gap."""
         return 100.0
 
     @property
@@ -130,12 +130,12 @@ class Player(Adjustable, ABC):
         return False
 
     def bound(self, sizes: Array) -> float:
-        """The bound it needs on all violations, given one on each: their 2-norm.
+        """The bound that it needs on all violations, given a bound on each: their 2-norm.
 
         Parameters
         ----------
         sizes : array of shape (m,)
-            What bounds each violation it sees.
+            A bound on each violation that it sees.
 
         Returns
         -------
@@ -159,15 +159,15 @@ class Player(Adjustable, ABC):
         Parameters
         ----------
         constraints : int
-            Their number m.
+            The number m of constraints.
         settings : int, default=None
-            How many to play side by side. By default one, without an axis of its own.
+            The number of settings, played side by side. By default one, without its own axis.
         like : array, default=None
             An array whose kind and device to use. By default NumPy's.
         rounds : int, default=None
-            How many there will be; needed for the theorems' step sizes only.
+            The number of rounds to come; needed only for the theorems' step sizes.
         bound : float, default=None
-            What bounds the size of the violations; needed for these only, too.
+            A bound on the size of the violations; needed only for the theorems' step sizes.
 
         Returns
         -------
@@ -182,14 +182,14 @@ class Player(Adjustable, ABC):
         Parameters
         ----------
         multipliers : Multipliers
-            Those the violations answer.
+            The multipliers that led to the violations.
         violations : array of shape (..., m)
-            Of each constraint, feasible where <= 0.
+            The violation of each constraint, feasible if <= 0.
 
         Returns
         -------
         Multipliers
-            The next.
+            The next multipliers.
         """
 
     def after(self, multipliers: Multipliers, answers: Answers) -> Multipliers:
@@ -198,14 +198,14 @@ class Player(Adjustable, ABC):
         Parameters
         ----------
         multipliers : Multipliers
-            Those the last fit answers.
+            The multipliers that the last fit answers.
         answers : Answers
             All fits so far, with their `values` and the weights they `tried`.
 
         Returns
         -------
         Multipliers
-            The next.
+            The next multipliers.
         """
         return self.step(multipliers, answers.values[answers.best(multipliers.weights), 1:])
 
@@ -215,14 +215,14 @@ class Player(Adjustable, ABC):
         Parameters
         ----------
         times : int
-            How many times.
+            The number of repetitions.
 
         Returns
         -------
         Player
-            One with that many times the settings.
+            A player with that many times the settings.
         """
-        raise ValueError(f"{self!r} plays the settings it has, and no others")
+        raise ValueError(f"{self!r} plays only its own settings")
 
 
 @dataclass(frozen=True)
@@ -258,11 +258,11 @@ class Ascending(Player):
         Parameters
         ----------
         constraints : int
-            Their number m.
+            The number m of constraints.
         rounds : int
-            How many there will be, T.
+            The number T of rounds.
         bound : float
-            What bounds the violations, B.
+            The bound B on the violations.
 
         Returns
         -------
@@ -334,11 +334,11 @@ class ExternalRegret(Ascending):
         steps. "theorem" is the step of the player's theorem, for ``optimizer="sgd"``, which needs the
         number of rounds and a bound on violations at the start.
     optimizer : {"adam", "sgd"}, default="adam"
-        How steps are taken. Adam's are of one size whatever the constraints' units, so it needs less
-        tuning; the theorems are of "sgd".
+        How steps are taken. Adam's steps have one size whatever the constraints' units, so it needs less
+        tuning; the theorems hold for "sgd".
     radius : float, default=100.0
-        What bounds the sum of the multipliers: the most a violation may cost, in units of the objective.
-        At the default a rate that is one point off costs as much as getting all rows wrong.
+        The bound on the sum of the multipliers: the most that a violation may cost, in units of the
+        objective. At the default, a rate that is one point off costs as much as an error on every row.
 
     Examples
     --------
@@ -360,16 +360,16 @@ class ExternalRegret(Ascending):
         return self.radius
 
     def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
-        """The step size R / (B √(2T)), where B bounds the 2-norm of the violations.
+        """The step size R / (B √(2T)), where B is a bound on the 2-norm of the violations.
 
         Parameters
         ----------
         constraints : int
-            Their number m.
+            The number m of constraints.
         rounds : int
-            How many there will be, T.
+            The number T of rounds.
         bound : float
-            What bounds the violations, B.
+            The bound B on the violations.
 
         Returns
         -------
@@ -403,11 +403,11 @@ class Lagrangian(ExternalRegret):
         steps. "theorem" is the step of the player's theorem, for ``optimizer="sgd"``, which needs the
         number of rounds and a bound on violations at the start.
     optimizer : {"adam", "sgd"}, default="adam"
-        How steps are taken. Adam's are of one size whatever the constraints' units, so it needs less
-        tuning; the theorems are of "sgd".
+        How steps are taken. Adam's steps have one size whatever the constraints' units, so it needs less
+        tuning; the theorems hold for "sgd".
     radius : float, default=100.0
-        What bounds the sum of the multipliers: the most a violation may cost, in units of the objective.
-        At the default a rate that is one point off costs as much as getting all rows wrong.
+        The bound on the sum of the multipliers: the most that a violation may cost, in units of the
+        objective. At the default, a rate that is one point off costs as much as an error on every row.
 
     Examples
     --------
@@ -432,11 +432,11 @@ class SwapRegret(Ascending):
         steps. "theorem" is the step of the player's theorem, for ``optimizer="sgd"``, which needs the
         number of rounds and a bound on violations at the start.
     optimizer : {"adam", "sgd"}, default="adam"
-        How steps are taken. Adam's are of one size whatever the constraints' units, so it needs less
-        tuning; the theorems are of "sgd".
+        How steps are taken. Adam's steps have one size whatever the constraints' units, so it needs less
+        tuning; the theorems hold for "sgd".
     objective_weight : float, default=None
-        The weight the objective starts with, between 0 and 1; the constraints share the rest. By default
-        the matrix starts uniform, as in the paper, so it is 1/(m+1).
+        The objective's weight at the start, between 0 and 1; the constraints share the rest. By default
+        the matrix starts uniform, as in the paper, so the weight is 1/(m+1).
 
     Examples
     --------
@@ -464,7 +464,7 @@ class SwapRegret(Ascending):
         Parameters
         ----------
         sizes : array of shape (m,)
-            What bounds each violation it sees.
+            A bound on each violation that it sees.
 
         Returns
         -------
@@ -474,16 +474,16 @@ class SwapRegret(Ascending):
         return float(sizes.max())
 
     def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
-        """The step size √((m+1) ln(m+1) / (T B²)), where B bounds the largest violation.
+        """The step size √((m+1) ln(m+1) / (T B²)), where B is a bound on the largest violation.
 
         Parameters
         ----------
         constraints : int
-            Their number m.
+            The number m of constraints.
         rounds : int
-            How many there will be, T.
+            The number T of rounds.
         bound : float
-            What bounds the violations, B.
+            The bound B on the violations.
 
         Returns
         -------
@@ -526,7 +526,7 @@ class SwapRegret(Ascending):
 
 
 def _checked(violations: Array, multipliers: Multipliers) -> Array:
-    """Violations of the kind of the multipliers, of which there must be as many."""
+    """Violations as an array of the multipliers' kind; there must be one per constraint."""
     constraints = multipliers.weights.shape[-1] - 1
     if violations.shape[-1] != constraints:
         raise ValueError(f"{violations.shape[-1]} violations for {constraints} constraints")
@@ -534,7 +534,7 @@ def _checked(violations: Array, multipliers: Multipliers) -> Array:
 
 
 def _with_objective(violations: Array, weights: Array) -> Array:
-    """Violations (..., m) after a 0, which the objective always has: (..., 1+m)."""
+    """Violations (..., m) preceded by a 0 for the objective: (..., 1+m)."""
     xp = namespace(violations)
     return xp.concatenate([xp.zeros_like(weights[..., :1]), violations], -1)
 
@@ -555,7 +555,7 @@ def checked_rates(learning_rate: Any) -> Rates:
 
 
 def settings_of(learning_rate: Any) -> int:
-    """How many settings a learning rate describes."""
+    """The number of settings that a learning rate describes."""
     return int(np.size(learning_rate))
 
 
@@ -580,10 +580,10 @@ def project_onto_ball(vector: Array, radius: float) -> Array:
 
 # All constraints share the other tenth, so the cost of the start does not grow with their number.
 OBJECTIVE_WEIGHT = 0.9
-MANY = 100  # with more constraints swap regret takes too long: its cost grows with their cube
+MANY = 100  # with more constraints swap regret takes too long: its cost is cubic in their number
 RATES = {
     "swap": (0.003, 0.01, 0.03),
-    "external": (0.03, 0.1, 0.3),  # of all multipliers together
+    "external": (0.03, 0.1, 0.3),  # for all multipliers together
     "lagrangian": (1e-5, 3e-5, 1e-4),  # small, since no model may keep the relaxed constraints
 }
 

@@ -1,14 +1,13 @@
-"""λ-players for oracles, where every answer is a whole fit and few are affordable.
+"""λ-players for oracles, whose every answer is a whole fit, so few are affordable.
 
 For λ >= 0 the dual is the best value of the Lagrangian, d(λ) = min_θ f(θ) + λ·g(θ). It is concave, and
-the answers so far bound it from above, d(λ) <= min_t f_t + λ·g_t. Each answer to a λ also bounds from
-below what any mixture that keeps the constraints can reach. Between the two lies the duality gap.
+the answers so far bound it from above, d(λ) <= min_t f_t + λ·g_t. Each answer to a λ also gives a lower
+bound on the objective of any mixture that keeps the constraints. The duality gap is their difference.
 
-Cutting planes: least is known at the λ
-where that bound is largest, so the next λ lies between it and the best λ so far (Wentges' smoothing). If
-an answer brings nothing new at its own λ, the next λ is the maximum of the bound itself. If that brings
-nothing new either, the best mixture of the answers is optimal. A grid does not move: its multipliers are
-fixed in advance, and each is answered once.
+Cutting planes: the dual is least known at the λ where that upper bound is largest. The next λ is between
+it and the best λ so far (Wentges' smoothing). If an answer brings nothing new at its own λ, the next λ
+is the maximum of the bound itself. If that brings nothing new either, the best mixture of the answers is
+optimal. A grid does not move: its multipliers are fixed in advance, and each is answered once.
 """
 
 from __future__ import annotations
@@ -31,22 +30,22 @@ from ratebound.game.players import (
     Player,
 )
 
-LEAST_WEIGHT = 1e-6  # of the objective; below it, dividing by it leaves few digits of a bound
-NEW = 1e-12  # by how much a new answer must beat the others to tell anything
+LEAST_WEIGHT = 1e-6  # of the objective; dividing by less leaves few digits of a bound
+NEW = 1e-12  # by how much a new answer must beat the others to bring anything new
 
 
 @dataclass(frozen=True)
 class Answers:
-    """All fits so far, round by round, in the units in which games are played."""
+    """All fits so far, round by round, in the units of games."""
 
-    values: Array  # (N, 1+m) of each fit: objective, violations
-    tried: Array  # (N, 1+m) the weights each of them answered
+    values: Array  # (N, 1+m) the objective and violations of each fit
+    tried: Array  # (N, 1+m) the weights that each fit answered
 
     def __len__(self) -> int:
         return len(self.values)
 
     def and_also(self, values: Array, weights: Array) -> Answers:
-        """With one more round: fits with `values` (K, 1+m) to `weights` (K, 1+m)."""
+        """The answers with one more round: fits with `values` (K, 1+m) to `weights` (K, 1+m)."""
         return Answers(np.vstack([self.values, values]), np.vstack([self.tried, weights]))
 
     def best(self, weights: Array) -> Array:
@@ -63,21 +62,21 @@ class Answers:
         return best
 
     def gap(self, radius: float) -> float:
-        """How far the best mixture may be from the best there is, violations fined by `radius`."""
+        """At most how far the best mixture is from the optimum, with violations fined by `radius`."""
         inside = self.tried[:, 1:].sum(axis=1) <= radius * self.tried[:, 0] * (1 + 1e-9)
         lower = lower_bounds(self.values, self.tried[inside]).max(initial=-np.inf)
         return elastic(self.values, radius).value - float(lower)
 
 
 def no_answers(constraints: int) -> Answers:
-    """Before the first round."""
+    """The answers before the first round."""
     none = np.empty((0, 1 + constraints))
     return Answers(none, none)
 
 
 @dataclass(frozen=True)
 class Elastic:
-    """The best mixture of iterates when violations are allowed at a price."""
+    """The best mixture of iterates if violations are allowed at a price."""
 
     value: float  # objective + radius · worst violation
     weights: Array  # (1+m,) 1 and the prices of the constraints
@@ -85,7 +84,7 @@ class Elastic:
 
 
 def elastic(values: Array, radius: float) -> Elastic:
-    """The best mixture of iterates with `values` (N, 1+m), a worst violation of t fined by radius · t.
+    """The best mixture of iterates with `values` (N, 1+m); a worst violation t is fined by radius · t.
 
     Its prices are the λ, with Σλ <= radius, at which the upper bound on the dual is largest:
 
@@ -101,7 +100,7 @@ def elastic(values: Array, radius: float) -> Elastic:
     A = np.column_stack([values[:, 1:].T, -np.ones(m)])
     try:
         solved = solve(np.append(values[:, 0], radius), A, np.zeros(m), np.zeros(count, dtype=int))
-    except Unsolved:  # the best iterate alone, and no prices
+    except Unsolved:  # then the best single iterate, without prices
         fined = values[:, 0] + radius * worst_violation(values[:, 1:])
         alone = (np.arange(count) == fined.argmin()).astype(float)
         return Elastic(float(fined.min()), np.eye(1 + m)[0], alone)
@@ -111,10 +110,11 @@ def elastic(values: Array, radius: float) -> Elastic:
 
 
 def lower_bounds(values: Array, tried: Array) -> Array:
-    """What no mixture that keeps the constraints has an objective below, for each of `tried` (T, 1+m).
+    """A lower bound on the objective of any mixture that keeps the constraints, for each of `tried`.
 
-    By weak duality: there λ·g <= 0, so the objective is at least the Lagrangian's least value over all
-    models, taken here over those with `values` (N, 1+m); -inf where the objective hardly counts.
+    By weak duality: for such a mixture λ·g <= 0, so its objective is at least the Lagrangian's minimum
+    over all models, taken here over models with `values` (N, 1+m). The weights `tried` are (T, 1+m). The
+    bound is -inf if the objective hardly counts.
 
     >>> lower_bounds(np.array([[0.1, 0.2], [0.5, -0.2]]), np.array([[1.0, 0.0], [0.5, 0.5]]))
     array([0.1, 0.3])
@@ -126,16 +126,16 @@ def lower_bounds(values: Array, tried: Array) -> Array:
 
 @dataclass(frozen=True)
 class CuttingPlane(Player):
-    """Moves to the multipliers where the fits so far give the least information, for `rb.Oracle`.
+    """Moves to the multipliers at which the fits so far say least, for `rb.Oracle`.
 
     Parameters
     ----------
     radius : float, default=100.0
-        What bounds the sum of the multipliers: the most a violation may cost, in units of the objective.
-        At the default a rate that is one point off costs as much as getting all rows wrong.
+        The bound on the sum of the multipliers: the most that a violation may cost, in units of the
+        objective. At the default, a rate that is one point off costs as much as an error on every row.
     smoothing : float, default=0.5
         How close the next multipliers stay to the best so far, from 0 up to 1. The default goes half the
-        way, since bounds by few fits lead far astray.
+        way, since bounds from few fits can be far off.
 
     Examples
     --------
@@ -165,9 +165,9 @@ class CuttingPlane(Player):
         Parameters
         ----------
         constraints : int
-            Their number m.
+            The number m of constraints.
         **_ : object
-            What other players need.
+            Arguments of other players; not used.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class CuttingPlane(Player):
         values : array of shape (N, 1+m)
             The objective and violations of the fits so far.
         tried : array of shape (N, 1+m)
-            The weights that each of them answered.
+            The weights that each fit answered.
 
         Returns
         -------
@@ -221,11 +221,11 @@ class Grid(ExternalRegret):
     Parameters
     ----------
     points : int, default=32
-        The number of points, each of which takes a fit. The default is enough for a few constraints;
-        many are better served by a player that moves.
+        The number of points, each of which takes a fit. The default is enough for a few constraints; for
+        many, a player that moves is better.
     radius : float, default=10.0
-        The largest sum of the multipliers, in units of the objective. Fixed points far out would be
-        spent on models that do nothing but keep promises, so it is less than what players may reach.
+        The largest sum of the multipliers, in units of the objective. Points far out would be spent on
+        models that only keep promises, so it is less than for other players.
 
     Examples
     --------
@@ -263,7 +263,7 @@ class Grid(ExternalRegret):
         Parameters
         ----------
         constraints : int
-            Their number m.
+            The number m of constraints.
         settings : int, default=None
             Not used: each point is a setting.
         like : array, default=None
@@ -271,7 +271,7 @@ class Grid(ExternalRegret):
         rounds : int, default=None
             Not used: the points do not move.
         bound : float, default=None
-            Not used, either.
+            Not used.
 
         Returns
         -------
@@ -284,7 +284,7 @@ class Grid(ExternalRegret):
         if constraints and self.points > 1:
             sums = self.radius * np.logspace(-DECADES, 0, self.points - 1)
             halton = qmc.Halton(constraints, scramble=False).fast_forward(1)  # skips its first point, 0
-            shares = -np.log(halton.random(self.points - 1))  # evenly over the simplex, once normed
+            shares = -np.log(halton.random(self.points - 1))  # uniform over the simplex, once normalised
             state[1:] = sums[:, None] * shares / shares.sum(axis=1, keepdims=True)
         if like is not None and namespace(like) is not np:
             state = as_like(state, like.new_empty(0, dtype=namespace(like).float64))
@@ -296,13 +296,13 @@ class Grid(ExternalRegret):
         Parameters
         ----------
         multipliers : Multipliers
-            Where it is.
+            The current multipliers.
         violations : array of shape (..., m)
             Not used.
 
         Returns
         -------
         Multipliers
-            The same.
+            The same multipliers.
         """
         return multipliers

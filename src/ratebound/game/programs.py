@@ -2,27 +2,28 @@
 
 The best thresholds by known group are one program, solved by column generation.
 
-For each known group g a policy says yes where the score of a model b is at least t, and uses the pair
-(b, t) with probability p[g, b, t]. Every rate is linear in these, so the best policy is
+For each known group g, a policy uses a model b and a threshold t with probability p[g, b, t], and says
+yes if the score of b is at least t. Every rate is linear in these probabilities, so the best policy is
 
     min_p  f·p   with  Gp <= t*,   Σ_{b,t} p[g, b, t] = 1 for every group g,   p >= 0,
 
-t* being the least worst violation that any p reaches, as in `linear_program`. A vertex has at most
-(groups + m) members: at most m groups leave anything to chance.
+where t* is the least worst violation that any p reaches, as in `linear_program`. A vertex has at most
+(groups + m) members: at most m groups are decided at random.
 
-There is a column for every distinct score, far too many to write out, and no need to. Given prices λ
-of the constraints, a yes costs each row a known amount, (λ @ coefficients) of its cell, so in rows
-sorted by score the costs of all thresholds of a group are one cumulative sum. Its lowest point is the
-best column there is; when the program over a few columns has none left to add, it has solved the
+There is a column for every distinct score: far too many to write out, and there is no need to. At given
+prices λ of the constraints, a yes costs each row a known amount, (λ @ coefficients) of its cell. So in
+rows sorted by score, the costs of all thresholds of a group are one cumulative sum, and its lowest point
+is the best column. When the program over a few columns has no column left to add, it has solved the
 program over all of them.
 
-With more than two classes (b, t) are a model and an offset for each class, and the best column is
-searched for (`offset_search`). Let a column of group g cost at least r_g at the last prices, where those
-in the program cost s_g or more. Then no policy is better by more than Σ_g max(s_g - r_g, 0), the gap.
+With more than two classes, (b, t) is a model and an offset for each class, and the best column is
+searched for (`offset_search`). Suppose that at the last prices every column of group g costs at least
+r_g, and the columns in the program cost s_g or more. Then no policy is better by more than
+Σ_g max(s_g - r_g, 0), the gap.
 
-If the goal is not a sum of rates, what the reductions in ``problem/reductions`` ask is always the same:
-minimise the largest of a few sums of the pieces, while the promises are kept as well as they can be.
-A pool holds the columns of a program as numbers alone: enough to say what other bounds would cost.
+If the goal is not a sum of rates, the reductions in ``problem/reductions`` always need the same:
+minimise the largest of a few sums of the pieces, while the promises are kept as well as possible.
+A pool holds the columns of a program as numbers alone: enough to compute the cost of other bounds.
 """
 
 from __future__ import annotations
@@ -54,18 +55,18 @@ from ratebound.game.candidates import Candidates
 from ratebound.game.trace import Trace
 from ratebound.problem.reductions.goal import Answer, NonlinearObjective, Solved
 
-FIRST = 256  # columns to begin with, in all
-AROUND = 2048  # columns that stand for all thresholds where other bounds are asked about
+FIRST = 256  # columns to begin with, in total
+AROUND = 2048  # columns that stand for all thresholds when other bounds are considered
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns of the program so far."""
+    """The columns of the program so far."""
 
     group: Array  # (k,)
     model: Array  # (k,)
     candidate: Array  # (k,) of the model's ranking
-    values: Array  # (k, 1+m) what it adds to the objective and the constraints
+    values: Array  # (k, 1+m) its contribution to the objective and the constraints
 
     def plus(self, other: Columns) -> Columns:
         mine, others = vars(self).values(), vars(other).values()
@@ -77,17 +78,17 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """The solved program: which candidates are used, and how often."""
+    """The solved program: the candidates used, and their probabilities."""
 
-    columns: Columns  # those used
+    columns: Columns  # the columns used
     weights: Array  # (k,) > 0, summing to 1 in every group
     least: LeastViolation
-    gap: float = 0.0  # by how much a policy of other columns may be better, at most
-    solved: Solved | None = None  # how the objective was made best, where it is no sum of rates
+    gap: float = 0.0  # at most how much better a policy of other columns may be
+    solved: Solved | None = None  # the solution for the objective, if it is not a sum of rates
 
 
 def policy_prices(rankings: Sequence[Candidates], policy: Policy) -> Array:
-    """What `linear_program.mixture_prices` says of mixtures, of the best policy."""
+    """The prices of the best policy, like `linear_program.mixture_prices` for mixtures."""
     compiled, least, m = rankings[0].compiled, policy.least, len(policy.least.violations)
     begun = begin(rankings).plus(policy.columns)
 
@@ -107,7 +108,7 @@ def policy_prices(rankings: Sequence[Candidates], policy: Policy) -> Array:
 
 
 def best_policy(rankings: Sequence[Candidates]) -> Policy:
-    """The best policy of all; where none is feasible, the best of those with the least violation."""
+    """The best policy; if none is feasible, the best among policies with the least violation."""
     m = len(rankings[0].compiled.constraints)
     columns, weights, least = least_over_columns(rankings, begin(rankings), np.zeros(m), np.ones(m))
 
@@ -120,14 +121,14 @@ def best_policy(rankings: Sequence[Candidates]) -> Policy:
             columns, vertex, gap = generate(rankings, columns, program, weight=1.0, prove=True)
             H = in_units(rankings, columns)
             weights = polished(vertex, H, least.violation, granted(least), columns.group)
-        except Unsolved as error:  # what violates least is still at hand
+        except Unsolved as error:  # the least violating policy is still at hand
             least = replace(least, unsolved=str(error))
     used = np.flatnonzero(weights)
     return Policy(columns.only(used), weights[used], least, gap)
 
 
 def least_of_policies(rankings: Sequence[Candidates], room: Array, elastic: Array) -> LeastViolation:
-    """What `linear_program.least_violation` says of mixtures, of all policies."""
+    """The least violation of all policies, like `linear_program.least_violation` for mixtures."""
     extra = len(rankings[0].compiled.constraints) - len(room)  # the pieces of a goal, after the promises
     free = np.append(room, np.full(extra, np.inf)), np.append(elastic, np.zeros(extra))
     least = least_over_columns(rankings, begin(rankings), *free)[2]
@@ -138,7 +139,7 @@ def least_of_policies(rankings: Sequence[Candidates], room: Array, elastic: Arra
 def least_over_columns(
     rankings: Sequence[Candidates], columns: Columns, room: Array, elastic: Array
 ) -> tuple[Columns, Array, LeastViolation]:
-    """Columns and weights of a policy with the least worst violation, and what that is."""
+    """Columns and weights of a policy with the least worst violation, and that violation."""
     plain = _plain(rankings)
     alone = in_units(rankings, plain).sum(axis=0)
     over = float(worst_violation(np.where(elastic > 0, alone - room, 0.0)))
@@ -157,7 +158,7 @@ def least_over_columns(
 
 
 def _plain(rankings: Sequence[Candidates]) -> Columns:
-    """The best policy that needs no program: one decision for everyone, or by the objective alone."""
+    """The best policy without a program: one decision for everyone, or by the objective alone."""
     constant = rankings[0].constant()
     no_model = np.zeros(rankings[0].groups, dtype=int)
     likes = _cheapest(rankings, np.eye(1 + len(rankings[0].compiled.constraints))[0], False)[:2]
@@ -168,7 +169,7 @@ def _plain(rankings: Sequence[Candidates]) -> Columns:
 
 
 def in_units(rankings: Sequence[Candidates], columns: Columns) -> Array:
-    """What columns add to the constraints (k, m), in the units in which violations are compared."""
+    """The contributions of columns to the constraints (k, m), in the units of violations."""
     return np.asarray(columns.values[:, 1:] / rankings[0].compiled.scale[1:])
 
 
@@ -180,10 +181,10 @@ def generate(
     enough: float = -np.inf,
     prove: bool = False,
 ) -> tuple[Columns, Vertex, float]:
-    """Add columns until none is left that would help `program`, or its last unknown is `enough`.
+    """Add columns until none would help `program`, or until its last unknown is `enough`.
 
-    `weight` is what the objective's row counts in the program's cost. The number is the gap, which is
-    infinite where it is not known; with `prove` columns are searched for until it is.
+    `weight` is the weight of the objective's row in the program's cost. The number returned is the gap,
+    which is infinite if unknown; with `prove`, the search for columns goes on until it is known.
     """
     proving = False
     while True:
@@ -211,12 +212,12 @@ def generate(
 def _cheapest(
     rankings: Sequence[Candidates], prices: Array, prove: bool
 ) -> tuple[Array, Array, Array, Array]:
-    """Model, candidate and cost of each group's cheapest column at these prices, and a bound for all."""
+    """Each group's cheapest column at these prices: model, candidate and cost; a bound for all."""
     compiled = rankings[0].compiled
     costs = [compiled.spread_each((prices @ block.net)[None])[0] for block in compiled.at_zero]
     for index, ranking in enumerate(rankings):
         other, lower, least = ranking.cheapest(prices, costs, prove)
-        lower[0] += prices @ ranking.offset  # which the columns of the first group carry
+        lower[0] += prices @ ranking.offset  # carried by the columns of the first group
         least[0] += prices @ ranking.offset
         if index == 0:
             model, candidate, cost, bound = np.zeros_like(other), other, lower, least
@@ -230,14 +231,14 @@ def _cheapest(
 def _others(
     rankings: Sequence[Candidates], prices: Array, below: Array, columns: Columns
 ) -> tuple[Array, Array]:
-    """Model and candidate of columns that are not held yet, and cost less than `below` (groups,)."""
-    found: list[tuple[int, int]] = []
+    """Model and candidate of new columns that cost less than `below` (groups,)."""
+    cheaper: list[tuple[int, int]] = []
     for index, ranking in enumerate(rankings):
         own = below.copy()
         own[0] -= prices @ ranking.offset
-        found += [(index, each) for each in ranking.others(prices, own).tolist()]
+        cheaper += [(index, each) for each in ranking.others(prices, own).tolist()]
     held = set(zip(columns.model.tolist(), columns.candidate.tolist(), strict=True))
-    pairs = np.array([pair for pair in found if pair not in held], dtype=int).reshape(-1, 2)
+    pairs = np.array([pair for pair in cheaper if pair not in held], dtype=int).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 
 
@@ -260,10 +261,10 @@ def _columns(rankings: Sequence[Candidates], model: Array, candidate: Array) -> 
 
 
 def columns_around(rankings: Sequence[Candidates], policy: Policy) -> Columns:
-    """The policy's columns, those at ever larger distances from them, and many spread over each group.
+    """The policy's columns, columns at growing distances from them, and many across each group.
 
-    At other bounds nearly the best policy is made of these: between two thresholds of a model it may
-    choose at random, which costs little where they are close.
+    At other bounds, these give nearly the best policy: it can choose at random between two thresholds of
+    a model, which costs little if they are close.
     """
     used, pairs = policy.columns, set[tuple[int, int]]()
     for model in np.unique(used.model).tolist():
@@ -276,7 +277,7 @@ def columns_around(rankings: Sequence[Candidates], policy: Policy) -> Columns:
 
 
 def begin(rankings: Sequence[Candidates], columns: int = FIRST) -> Columns:
-    """One decision for everyone, and a few rules that lie between, in each group."""
+    """One decision for everyone, and a few rules in between, in each group."""
     inner = columns // (len(rankings) * rankings[0].groups)
     model, candidate = [], []
     for index, ranking in enumerate(rankings):
@@ -292,7 +293,7 @@ def best_goal_mixture(
 ) -> tuple[Array, LeastViolation, Solved]:
     """Weights (N,) of the best mixture of N candidates with `pieces` (N, q) and `violations` (N, m).
 
-    Like `rb.shrink`, it has few members. Of the mixtures with the least worst violation, it is the best.
+    Like `rb.shrink`, it has few members. It is the best among mixtures with the least worst violation.
     """
     H, one = violations / np.asarray(scale), np.zeros(len(pieces), dtype=int)
     least = least_violation(violations, scale)
@@ -320,7 +321,7 @@ def _weights(lowest: Lowest, H: Array, least: LeastViolation, groups: Array) -> 
 
 
 def _best_alone(goal: NonlinearObjective, pieces: Array, H: Array) -> Array:
-    """All weight on the candidate that violates least and, of these, has the best goal."""
+    """All weight on the candidate with the least violation; the best goal breaks ties."""
     worst = np.max(H, axis=1, initial=0.0)
     return np.eye(len(pieces))[np.lexsort((goal.value(pieces), worst))[0]]
 
@@ -333,8 +334,8 @@ def _unsolved(goal: NonlinearObjective, pieces: Array, promises: int) -> Solved:
 def best_of_thresholds(rankings: Sequence[Candidates], goal: NonlinearObjective | None) -> Policy:
     """The best policy of thresholds by group, whatever the objective.
 
-    Where that is no sum, rankings are of the problem with its pieces as constraints after the promises,
-    and so are the policy's columns.
+    If the objective is not a sum, rankings refer to the problem whose pieces are constraints after the
+    promises, and so do the policy's columns.
     """
     if goal is None:
         return best_policy(rankings)
@@ -388,20 +389,20 @@ class Pool:
 
     Models and rows are not needed, so a pool is small and outlives both. It holds more than the
     candidates kept: thresholds that would be used at other bounds. If the objective is not a sum of
-    rates, its tangent at the best mixture stands for it: right for prices at the bounds there are, and
-    not for others.
+    rates, its tangent at the best mixture replaces it. That is correct for prices at the current bounds,
+    but not at others.
     """
 
     objectives: Array  # (k,)
-    violations: Array  # (k, m), feasible where <= 0
+    violations: Array  # (k, m), feasible if <= 0
     groups: Array  # (k,) from 0; mixtures of whole models are one group
     scale: Array | float  # (m,) the units in which violations are compared
-    prices: Array | None = None  # (m,) what relaxing each gains, per unit of its violation, if known
-    margins: Array | float = 0.0  # (m,) that violations were counted with
+    prices: Array | None = None  # (m,) the gain from relaxing each, per unit of its violation, if known
+    margins: Array | float = 0.0  # (m,) included in the violations
     watched: dict[str, Array] = field(default_factory=dict)  # (k,) objectives on other populations
 
     def paid(self) -> Array:
-        """The price of each constraint (m,); NaN where they cannot all be kept."""
+        """The price of each constraint (m,); NaN if they cannot all be kept."""
         if self.prices is not None:
             return self.prices
         return mixture_prices(self.objectives, self.violations, self.scale)
@@ -424,7 +425,7 @@ def pool_of_candidates(trace: Trace) -> Pool:
 
 
 def pool_of_thresholds(rankings: Sequence[Candidates], policy: Policy) -> Pool:
-    """The best policy's thresholds, and those around and between them."""
+    """The best policy's thresholds, and thresholds around and between them."""
     columns: Columns = columns_around(rankings, policy)
     if policy.solved is not None:
         m = len(policy.least.violations)

@@ -1,23 +1,23 @@
-"""Smooth stand-ins for the 0-1 decision, which only the model descends.
+"""Smooth proxies for the 0-1 decision, which only the model descends.
 
-With one score a row, a proxy φ replaces [score >= 0], the yes; φ(-score) replaces the no. Where φ is
-nowhere below the step it bounds every rate from above, which is what the theorems ask for.
+With one score per row, a proxy φ replaces [score >= 0], the yes, and φ(-score) replaces the no. If φ is
+nowhere below the step, it bounds every rate from above, as the theorems require.
 
-With more than two classes a cost is paid on a row where the class with the largest score lies outside a
-*target* t. Of scores s, with p their softmax and lse(t) = log Σ_{d in t} e^s_d, the stand-ins are
+With more than two classes, a row pays a cost if the class with the largest score is outside a *target*
+t. For scores s, with p their softmax and lse(t) = log Σ_{d in t} e^s_d, the proxies are
 
-    logistic   (lse(all) - lse(t)) / log(1 + 1/|t|)       -log p(t): the cross-entropy where |t| = 1
+    logistic   (lse(all) - lse(t)) / log(1 + 1/|t|)       -log p(t): the cross-entropy if |t| = 1
     hinge      max(0, 1 + max outside t - max inside t)
     sigmoid    1 - p(t)
 
 The first two bound the cost from above. Let M be the largest score inside t, and the decision outside.
 Then some score outside is at least M, so the hinge is at least 1; and lse(all) - lse(t) is the logarithm
 of 1 + Σ_outside e^s / Σ_inside e^s >= 1 + e^M / (|t| e^M). The sigmoid is only 1 - p(t) >= 1 / (|t| + 1)
-there, so no bound. Logistic and hinge are convex in s where |t| = 1, as all targets of an error rate
-are, and not where a target has several classes to choose from.
+there, so it is not a bound. Logistic and hinge are convex in s if |t| = 1, as for all targets of an
+error rate, but not if a target has several classes.
 
-With two classes the targets are no and yes, and these are the proxies of one score, at 0 and s: φ(s) for
-the target no, φ(-s) for yes. That form is written out, since it is the faster one.
+With two classes the targets are {no} and {yes}, and these are the proxies of one score, at 0 and s: φ(s)
+for the target {no}, φ(-s) for {yes}. That form is written out because it is faster.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class OfOne:
 
     value: Callable[[Array], Array]
     slopes: Callable[[Array], tuple[Array, Array]]  # φ'(s) and φ'(-s)
-    curvature: Callable[[Array], Array]  # of φ at s and at -s alike, or a positive stand-in for it
+    curvature: Callable[[Array], Array]  # of φ, the same at s and -s, or a positive replacement
 
 
 def _sigmoid(s: Array) -> Array:
@@ -70,17 +70,15 @@ def _logistic_curvature(s: Array) -> Array:
 # --- one score for each class -------------------------------------------------------------------
 
 
-FAR = (
-    60.0  # nats below the largest score at which a class has no weight left, nor single precision digits
-)
+FAR = 60.0  # nats below the largest score, where a class has no weight left in single precision
 
 
 @dataclass(frozen=True)
 class Targets:
-    """T sets of classes, each neither empty nor of all classes."""
+    """T sets of classes, none of them empty or complete."""
 
     inside: Array  # (T, D) ones and zeros
-    member: Array  # (T, D) the same as truth values
+    member: Array  # (T, D) the same as booleans
     per_bit: Array  # (T, 1) one over log(1 + 1/|t|)
 
     @property
@@ -89,7 +87,7 @@ class Targets:
 
 
 def targets_like(member: Array, example: Array) -> Targets:
-    """Targets (T, D), given as NumPy truth values, in arrays of the kind of `example`."""
+    """Targets (T, D), given as NumPy booleans, as arrays of the kind of `example`."""
     sizes = member.sum(axis=1, keepdims=True)
     xp = namespace(example)
     own = member if xp is np else xp.as_tensor(member, device=example.device)
@@ -99,15 +97,15 @@ def targets_like(member: Array, example: Array) -> Targets:
 
 @dataclass(frozen=True)
 class OfEach:
-    """A stand-in for [the decision is outside t], of scores (K, D, b), for T targets at once."""
+    """A proxy for [the decision is outside t], of scores (K, D, b), for T targets at once."""
 
     value: Callable[[Array, Targets], Array]  # (K, T, b)
     slope: Callable[[Array, Targets, Array], Array]  # (K, D, b), summed with costs (K, T, b)
-    curvature: Callable[[Array, Targets, Array], Array]  # (K, D, b), positive where costs are
+    curvature: Callable[[Array, Targets, Array], Array]  # (K, D, b), positive if costs are
 
 
 def _exponentials(scores: Array) -> Array:
-    """e^(s - max s), but no less than e^-FAR: ratios of sums then neither overflow nor vanish."""
+    """e^(s - max s), but at least e^-FAR, so that ratios of sums neither overflow nor vanish."""
     return namespace(scores).exp((scores - _largest(scores)).clip(min=-FAR))
 
 
@@ -122,13 +120,13 @@ def _largest(scores: Array) -> Array:
 
 
 def _largest_within(scores: Array, member: Array) -> Array:
-    """The largest score within each set (T, D), (K, T, b); class by class, as K·T·D·b may be many."""
+    """The largest score within each set (T, D), (K, T, b); class by class, as K·T·D·b may be large."""
     xp = namespace(scores)
-    found = None
+    largest = None
     for d in range(scores.shape[1]):
         own = xp.where(member[:, d, None], scores[:, d, None], -math.inf)
-        found = own if found is None else xp.maximum(found, own)
-    return found
+        largest = own if largest is None else xp.maximum(largest, own)
+    return largest
 
 
 def _logistic(scores: Array, targets: Targets) -> Array:
@@ -159,13 +157,13 @@ def _hinge(scores: Array, targets: Targets) -> Array:
 def _hinge_slope(scores: Array, targets: Targets, costs: Array) -> Array:
     within, without = (_largest_within(scores, own) for own in (targets.member, ~targets.member))
     paid = costs * (1 + (without - within) > 0)
-    found: Array = 0.0
+    slope: Array = 0.0
     for side, peaks, sign in ((targets.inside, within, -1), (targets.outside, without, 1)):
         # Classes that share the largest score share its slope, as all do before the first step.
         hits = [side[:, d, None] * (scores[:, d, None] == peaks) for d in range(scores.shape[1])]
         each = sign * paid / sum(hits)
-        found = found + namespace(scores).stack([(each * hit).sum(1) for hit in hits], 1)
-    return found
+        slope = slope + namespace(scores).stack([(each * hit).sum(1) for hit in hits], 1)
+    return slope
 
 
 def _sigmoid_slope(scores: Array, targets: Targets, costs: Array) -> Array:
@@ -184,16 +182,16 @@ def _sigmoid_curvature(scores: Array, targets: Targets, costs: Array) -> Array:
 
 @dataclass(frozen=True)
 class Proxy:
-    """A stand-in for [the decision is outside t], for T targets at once, of scores (K, A, b)."""
+    """A proxy for [the decision is outside t], for T targets at once, of scores (K, A, b)."""
 
     name: str
-    one: OfOne  # A = 1: two classes, whose targets are no and yes
+    one: OfOne  # A = 1: two classes, with targets {no} and {yes}
     each: OfEach  # A = D
     bounds: bool  # whether the value is nowhere below the step
     largest: float = math.inf  # the least upper bound of the value
 
     def value(self, scores: Array, targets: Targets) -> Array:
-        """What it says of each target, (K, T, b)."""
+        """Its value for each target, (K, T, b)."""
         if scores.shape[1] > 1:
             return self.each.value(scores, targets)
         return namespace(scores).concatenate([self.one.value(scores), self.one.value(-scores)], 1)
@@ -206,22 +204,20 @@ class Proxy:
         return costs[:, :1] * rise - costs[:, 1:] * fall
 
     def curvature(self, scores: Array, targets: Targets, costs: Array) -> Array:
-        """A second derivative (K, A, b) of the same, positive where costs are."""
+        """A second derivative (K, A, b) of the same, positive if costs are."""
         if scores.shape[1] > 1:
             return self.each.curvature(scores, targets, costs)
         return costs.sum(1)[:, None] * self.one.curvature(scores)
 
 
-# Learners that step by slope over curvature (boosted trees) need one that is positive everywhere. Of one
-# score:
-#   logistic  its second derivative, which is the same at s and -s.
-#   sigmoid   is concave on one side, where a Newton step would climb. Its slope stands in: steps are
-#             then at most 1 and never against the slope, wherever the score lies.
-#   hinge     has no curvature but at its corner. A constant 1 stands in, the size of its slope:
-#             steps are again at most 1, the width of its margin.
-# Of a score for each class, all of which move at once:
+# Learners that step by slope over curvature (boosted trees) need a curvature that is positive
+# everywhere. For one score: logistic  its second derivative, which is the same at s and -s. sigmoid   is
+# concave on one side, where a Newton step would climb. Its slope replaces the curvature: steps are then
+# at most 1 and never against the slope, whatever the score. hinge     has no curvature except at its
+# corner. A constant 1, the size of its slope, replaces it: steps are again at most 1, the width of its
+# margin. For one score per class, all of which move at once:
 #   logistic  lse(all) has the second derivatives diag(p) - p pᵀ, which 2 p (1 - p) on the diagonal
-#             bounds from above, as the rows beside the diagonal sum to p (1 - p). -lse(t) bends the
+#             bounds from above, as the off-diagonal entries of a row sum to p (1 - p). -lse(t) bends the
 #             other way and is left out.
 #   sigmoid   p (1 - p), which its slopes never exceed: steps are at most 1, as with one score.
 #   hinge     1, the size of its slope.
@@ -240,7 +236,7 @@ PROXIES = {
         OfEach(_logistic, _logistic_slope, _softmax_curvature),
         bounds=True,
     ),
-    # 1 / (1 + e^-s): between 1/2 and 1 above the threshold, so *not* a bound there; it forgives far
+    # 1 / (1 + e^-s): between 1/2 and 1 above the threshold, so *not* a bound there; it tolerates far
     # outliers, which the others do not.
     "sigmoid": Proxy(
         "sigmoid",

@@ -76,7 +76,7 @@ def play(
     """Train a learner against a λ-player and return every iterate kept, with its exact rates.
 
     An interrupt from the keyboard ends the game and returns the trace so far. To continue from a model,
-    pass ``learner.starting_at(trace.parameters[-1])`` as the learner. An objective that is no sum of
+    pass ``learner.starting_at(trace.parameters[-1])`` as the learner. An objective that is not a sum of
     rates takes a few such games (``docs/goals_beyond_sums.md``).
 
     Parameters
@@ -86,46 +86,46 @@ def play(
     learner : Learner
         The model to train, such as `Linear`.
     player : Player, default=None
-        Who decides how much each constraint counts. By default the learner's own: `SwapRegret`, or
+        The player that sets the constraints' weights. By default the learner's own: `SwapRegret`, or
         `CuttingPlane` for `Oracle`, whose rounds are whole fits.
     rounds : int, default=None
-        The number of steps. By default 40 epochs; boosted trees grow as many as the model says, and
-        `Oracle` fits at most 50 models, all of which are kept.
+        The number of steps. By default 40 epochs; boosted trees grow as many trees as the model says,
+        and `Oracle` fits at most 50 models, all of which are kept.
     epochs : int, default=None
         The same in passes over the first population; give one of the two.
     batch_size : int, default=512
-        How many rows of every population each round draws; None takes all. Boosted trees and `Oracle`
-        always use all rows. The default keeps rounds short, and rare groups seen.
+        The number of rows of every population that each round draws; None takes all. Boosted trees and
+        `Oracle` always use all rows. The default keeps rounds short and still covers rare groups.
     rules : Rules, default=None
-        What the model descends, and how rates are read off batches. By default ``rb.Rules()``.
+        What the model descends, and how rates are estimated. By default ``rb.Rules()``.
     keep : Keep, default=None
         Which iterates are kept. By default one for each epoch, at most 1,000 of each setting.
     stop : Stop, default=None
-        When to end early. By default not before the last round.
+        When to end early. By default only after the last round.
     watch : dict of str to Compiled, default=None
         Other populations, such as a validation set, on which kept iterates are also evaluated. By
         default none.
     judge : Compiled or Folds, default=None
-        The same problem compiled on other rows, which the model never descends on: the λ-player and the
-        kept violations see those instead, so that a model cannot keep a promise by learning rows by
-        heart (Cotter et al., 2019, "Training well-generalizing classifiers ..."). The kept objectives
-        are of the model's own rows, and ``trace.watched["judge"]`` has both on the judge's. With
-        ``rb.Folds(5)`` no rows are set aside: each is judged by a model that did not see it. By default
-        the training rows judge.
+        The same problem compiled on other rows, which the model never descends on. The λ-player and the
+        kept violations use those rows instead, so that a model cannot keep a promise by memorising rows
+        (Cotter et al., 2019, "Training well-generalizing classifiers ..."). The kept objectives are on
+        the model's own rows, and ``trace.watched["judge"]`` has both on the judge's. With
+        ``rb.Folds(5)`` no rows are set aside: each row is judged by a model that did not see it. By
+        default the training rows judge.
     seed : int, default=0
-        Determines all that is drawn at random, so that the same call gives the same trace.
+        Determines all random draws, so that the same call gives the same trace.
     progress : bool, default=None
-        Whether to show a bar. By default on a terminal only; True prints lines elsewhere.
+        Whether to show progress. By default a bar on a terminal only; True prints lines elsewhere.
 
     Returns
     -------
     Trace
-        For `select`, `shrink`, `best_iterate` and the like.
+        The candidates for `select`, `shrink`, `best_iterate` and similar functions.
 
     Raises
     ------
     ValueError
-        If learner, player and rows do not fit together; the error says what does.
+        If learner, player and rows do not fit together; the error says which do.
 
     Examples
     --------
@@ -178,9 +178,9 @@ def play(
 
 @dataclass
 class Play:
-    """A game while it is played: `step` plays a round, and `ended` says why there is no next one.
+    """A game in progress: `step` plays a round, and `ended` says why there is no next one.
 
-    The clock, the keyboard, the bar and the file are not known here, but to `_run` around it.
+    It does not handle the clock, the keyboard, the bar or the file; `_run` does.
     """
 
     turns: Turns
@@ -189,8 +189,8 @@ class Play:
     keep_every: int
     stop: Callable[[Trace], bool] | None
     done: int = 0  # rounds
-    ended: str | None = None  # before the last round, and why
-    note: str = ""  # on the iterates kept last, for a progress bar
+    ended: str | None = None  # the reason if the game ended before the last round
+    note: str = ""  # about the iterates kept last, for a progress bar
 
     def step(self) -> None:
         """Play a round, and keep its iterates if that is due."""
@@ -205,7 +205,7 @@ class Play:
         return self.done % self.keep_every == 0 or self.done == self.rounds
 
     def keep(self) -> None:
-        """Keep the present iterates, and see whether they end the game."""
+        """Keep the present iterates, and check whether they end the game."""
         turns, keeper = self.turns, self.keeper
         keeper.keep(*turns.weighed(), self.done)
         self.note = keeper.summary() + turns.noted(keeper.latest)
@@ -215,12 +215,12 @@ class Play:
             self.ended = "stopped"
 
     def trace(self) -> Trace:
-        """What is left of the game."""
+        """The trace of the game."""
         return self.turns.settled(self.keeper.finished(self.ended or "rounds"))
 
 
 def _run(play: Play, stop: Stop, progress: bool | None, file: GameFile | None) -> Trace:
-    """Play a game to its end: under a clock, the keyboard and a bar, and from and to its file."""
+    """Play a game to its end, with a time limit, interrupts, a progress bar and its file."""
     turns, keeper = play.turns, play.keeper
     if file is not None and (whole := finished(file, keeper)) is not None:
         return whole
@@ -241,7 +241,7 @@ def _run(play: Play, stop: Stop, progress: bool | None, file: GameFile | None) -
                     goes_on = play.done < play.rounds and play.ended is None
                     if file is not None and goes_on and (late or file.due):
                         save_game(file, turns, keeper, play.done)
-                    if late and not play.due:  # what only this trace keeps is not written
+                    if late and not play.due:  # an iterate that only this trace keeps is not written
                         play.keep()
                     if late:
                         play.ended = play.ended or "time"
@@ -251,7 +251,7 @@ def _run(play: Play, stop: Stop, progress: bool | None, file: GameFile | None) -
                     raise KeyboardInterrupt
         except KeyboardInterrupt:
             if processes.count() > 1:
-                raise  # the others may be in another round
+                raise  # other processes may be in another round
             play.ended = "interrupted"
             turns.leave_off(keeper, play.done)
     trace = play.trace()
@@ -263,7 +263,7 @@ def _run(play: Play, stop: Stop, progress: bool | None, file: GameFile | None) -
 def _length(
     compiled: Compiled, keep: Keep, rounds: int | None, epochs: int | None, batch_size: int | None
 ) -> tuple[int, int]:
-    """How many rounds there are, and after how many of them an iterate is kept."""
+    """The number of rounds, and after how many of them an iterate is kept."""
     per_epoch = 1 if batch_size is None else max(1, compiled.sizes[FIRST] // batch_size)
     total = rounds if rounds is not None else (epochs or EPOCHS) * per_epoch
     stride = per_epoch if keep.every == "epoch" else keep.every
@@ -273,28 +273,28 @@ def _length(
 def _games(
     compiled: Compiled, judge: Compiled | None, folds: Folded | None, player: Player, how: dict[str, Any]
 ) -> tuple[Game, Game | None]:
-    """The game that is played, and the one that is shown to the λ-player, where that is another."""
+    """The game that is played, and the game that the λ-player sees, if it is another."""
     game = Game(compiled, player, **how) if folds is None else FoldedGame(compiled, player, folds, **how)
     return game, None if judge is None else Game(judge, player, **how)
 
 
 def _file(keep: Keep, keeper: Keeper, rounds: int, own: dict[str, Any], stop: Stop) -> GameFile | None:
-    """Where the game is written while it is played, named by all that decides how it goes."""
+    """The file of the game, written while it is played and named by all that determines it."""
     if keep.folder is None:
         return None
     rows = {"": keeper.compiled, **keeper.others}
     settings = {"seed": keeper.seed, "keep": keep.frontier, "rounds": rounds, **own}
-    if keeper.compiled.general:  # whose words do not tell what their functions do
+    if keeper.compiled.general:  # their words do not determine their functions
         settings["constraints"] = [each.left for _, each in keeper.compiled.general]
     return game_file(keep.folder, keeper.fit, rows, settings, stop)
 
 
 def _check_pair(learner: Learner, player: Player, epochs: int | None) -> None:
-    """Whole fits are answers to a player that takes fits, and come in rounds."""
+    """Raise if learner and player do not fit: whole fits need a player by fits, and rounds."""
     answers = issubclass(learner.fit, Answering)
     if answers and processes.count() > 1:
         raise ValueError(
-            f"{type(learner).__name__} fits whole models on all rows, and each of {processes.count()} "
+            f"{type(learner).__name__} fits whole models on all rows, but each of {processes.count()} "
             "processes has a share: train in one, or use rb.Linear, rb.MLP or rb.Torch"
         )
     if answers and epochs is not None:
@@ -304,7 +304,7 @@ def _check_pair(learner: Learner, player: Player, epochs: int | None) -> None:
 
 
 def _check_general(compiled: Compiled, learner: Learner, folds: Folded | None) -> None:
-    """Raise where a learner, or a judge, cannot take constraints of one's own."""
+    """Raise if a learner, or a judge, does not support user-defined constraints."""
     name = type(learner).__name__
     if not issubclass(learner.fit, Differentiating):
         remedy = "Use rb.Torch(module), rb.MLP() or rb.Lattice(), whose models descend any function."
@@ -317,22 +317,22 @@ def _check_general(compiled: Compiled, learner: Learner, folds: Folded | None) -
 def _started(learner: Learner, compiled: Compiled, models: int, seed: int) -> Fit:
     if compiled.stored and not learner.takes_stored:
         raise ValueError(
-            f"{type(learner).__name__} needs its rows in memory, and some of these are on disk: use "
-            "rb.Linear, rb.MLP or rb.Torch, or bring them into memory, population.in_memory()"
+            f"{type(learner).__name__} needs its rows in memory, but some of these are on disk: use "
+            "rb.Linear, rb.MLP or rb.Torch, or load them into memory with population.in_memory()"
         )
     if compiled.constraints:
         learner.check_weighing()
     fit = learner.start(compiled, models, seed)
     if not isinstance(fit, learner.fit):
         name, kind = type(learner).__name__, type(fit).__name__
-        raise TypeError(f"{name}.start gave a {kind}, where {name}.fit says rb.{learner.fit.__name__}")
+        raise TypeError(f"{name}.start gave a {kind}, but {name}.fit says rb.{learner.fit.__name__}")
     return fit
 
 
 def _turns(
     fit: Taking, game: Game, shown: Game | None, rounds: int, batch_size: int | None, seed: int
 ) -> Turns:
-    """The rounds of a fit that takes batches, from their start; a game `shown` to λ draws its own."""
+    """The rounds of a fit on batches, from the start; a game `shown` to λ draws its own batches."""
     own = batches(game.compiled, game, batch_size, seed)
     scores: Any = _first_scores(fit, game.compiled) if game.compiled.stored else fit.all_scores()
     if shown is None:
@@ -344,11 +344,11 @@ def _turns(
 
 
 def _first_scores(fit: Taking, compiled: Compiled) -> Iterator[Array]:
-    """Scores of rows on disk, some at a time; an error where features are no numbers to train on."""
+    """Scores of rows on disk, some at a time; raises if features are not finite numbers."""
     for scores in score_pieces(compiled, fit.scorer, fit.parameters()):
         if not np.isfinite(scores).all():
             broken = (np.flatnonzero(~np.isfinite(X).all(axis=0)) for X in compiled.features.pieces())
-            feature = next((int(found[0]) for found in broken if len(found)), None)
+            feature = next((int(each[0]) for each in broken if len(each)), None)
             names = compiled.first.features.names
             which = "the features hold" if feature is None else f"feature {feature} holds"
             if feature is not None and names:
@@ -376,10 +376,10 @@ def _check(compiled: Any, learner: Any, player: Any, watch: Any, **groups: Any) 
 def _judges(
     compiled: Compiled, judge: Any, watch: Mapping[str, Any] | None, seed: int
 ) -> tuple[Compiled | None, Folded | None]:
-    """Other rows to judge on, or folds of the same, whichever `judge` asks for; else an error."""
+    """Other rows to judge on, or folds of the same rows, as `judge` asks; raises otherwise."""
     if isinstance(judge, Folds) and compiled.stored:
         raise ValueError(
-            "judge=rb.Folds(...) needs all rows in memory, and some of these are on disk: hold rows "
+            "judge=rb.Folds(...) needs all rows in memory, but some of these are on disk: hold rows "
             "out, judge=rb.compile(compiled.problem, held_out)"
         )
     if judge is None or isinstance(judge, Folds):
@@ -389,24 +389,24 @@ def _judges(
             f"judge takes rb.compile(compiled.problem, other_rows) or rb.Folds(5), got {judge!r}"
         )
     if JUDGE in (watch or {}):
-        raise ValueError("watch: the name 'judge' is that of judge= in a trace, give it another")
+        raise ValueError("watch: the name 'judge' is reserved for judge= in a trace, use another")
     for own, other in zip_longest(compiled.constraints, judge.constraints):
         if own != other:
             raise ValueError(
-                f"judge: its constraints are not those trained for, {other} where training has {own}: "
+                f"judge: its constraints differ from training's, {other} instead of {own}: "
                 "compile it from compiled.problem, as in rb.compile(compiled.problem, other_rows)"
             )
     if compiled.problem.promising(()) != judge.problem.promising(()):
         raise ValueError(
-            f"judge: it is to {judge.problem.aim} where training is to {compiled.problem.aim}: compile "
-            "it from compiled.problem"
+            f"judge: its objective is {judge.problem.aim}, but training's is {compiled.problem.aim}: "
+            "compile it from compiled.problem"
         )
     return judge, None
 
 
 def _check_numbers(compiled: Compiled, seed: Any, **counts: Any) -> None:
     if counts["batch_size"] is None and compiled.stored:
-        raise ValueError("batch_size=None takes all rows at once, and some are on disk: give a number")
+        raise ValueError("batch_size=None takes all rows at once, but some are on disk: give a number")
     if counts["rounds"] is not None and counts["epochs"] is not None:
         raise ValueError("give rounds or epochs, not both")
     for name, given in counts.items():
@@ -416,7 +416,7 @@ def _check_numbers(compiled: Compiled, seed: Any, **counts: Any) -> None:
 
 
 def _restore(fit: Taking, initial: Any, folds: Folded | None) -> None:
-    """Start from parameters, the same or its own for every setting; from the fit's own if None."""
+    """Start from parameters, one set for all settings or one for each; None keeps the fit's own."""
     if initial is None:
         return
     if folds is not None:
@@ -435,13 +435,13 @@ def _settings(learner: Learner, player: Player) -> int:
     if len(counts) > 1:
         raise ValueError(
             f"the learner has {learner.settings} settings and the player {player.settings}; give both "
-            "the same number of learning rates (one pair a setting), or one of them a single rate"
+            "the same number of learning rates (one pair per setting), or one of them a single rate"
         )
     return counts.pop() if counts else 1
 
 
 STAGES = 6  # games at most
-WORTH = 0.002  # what another game must have gained, of the goal or in the worst violation
+WORTH = 0.002  # the least gain, in the goal or the worst violation, that justifies another game
 
 
 def in_stages(
@@ -451,16 +451,15 @@ def in_stages(
     stop: Stop,
     play: Callable[..., Trace],
 ) -> Trace:
-    """The candidates of several games on the way to a goal, judged by it; `play` plays linear ones.
+    """The candidates of several games on the way to a goal, judged by it; `play` plays each linear one.
 
-    The first point is that of decisions by chance. After each game the best mixture of all candidates so
-    far is found exactly, and the goal's tangent there is the next game's objective: for a ratio that is
-    one step of Dinkelbach's method, for the worst of several groups the prices of the groups. The groups
-    are then asked to reach a level as well, so that multipliers balance them within the game. If such a
-    game gains nothing, the problem is turned around: the groups are to reach the level, and what is
-    promised is minimised. If a promise is hard to keep, as errors no more frequent than the plain
-    model's, only such games have candidates near it. Candidates of all games are pooled, so that no game
-    is lost.
+    The first point belongs to random decisions. After each game, the best mixture of all candidates so
+    far is computed exactly, and the goal's tangent there is the next game's objective: for a ratio, that
+    is one step of Dinkelbach's method; for the worst of several groups, the prices of the groups. The
+    groups must then reach a level as well, so that multipliers balance them within the game. If such a
+    game gains nothing, the problem is reversed: the groups must reach the level, and the promised
+    quantity is minimised. If a promise is hard to keep, such as no more errors than the plain model's,
+    only such games have candidates near it. Candidates of all games are pooled, so no game is lost.
     """
     goal, started = compiled.goal, time.monotonic()
     assert goal is not None
@@ -495,7 +494,7 @@ def in_stages(
 
 
 def _by_goal(trace: Trace, compiled: Compiled, goal: NonlinearObjective) -> Trace:
-    """A trace of a linear problem with the goal's own objectives, and the promises alone."""
+    """A trace of a linear problem with the goal's own objectives, and only the promises."""
     m = len(compiled.constraints)
 
     def judged(values: Values) -> Values:
@@ -519,6 +518,6 @@ def _by_goal(trace: Trace, compiled: Compiled, goal: NonlinearObjective) -> Trac
 
 
 def _after(stages: list[Trace], trace: Trace) -> Trace:
-    """A trace whose rounds are counted on from those before it."""
+    """A trace whose rounds continue the count of earlier ones."""
     done = max((int(each.round.max()) for each in stages), default=0)
     return replace(trace, round=trace.round + done)

@@ -1,4 +1,4 @@
-"""Groups of options of a game: its rules, its judge, which iterates to keep, when to end early."""
+"""Options of a game, in groups: its rules, its judge, which iterates to keep, when to end early."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class Rules(Adjustable):
     Parameters
     ----------
     loss : {"hinge", "logistic", "sigmoid"}, default="logistic"
-        What stands in for decisions in the objective, which has to have a slope. The logistic loss makes
-        scores that are log odds where nothing is promised.
+        The loss that replaces decisions in the objective, which needs a slope. With the logistic loss,
+        scores trained without promises are log odds.
     proxy : {"hinge", "logistic", "sigmoid"}, default="logistic"
-        What stands in for them in the constraints. By default the same as in the objective, so that both
-        are in one unit.
+        The proxy that replaces decisions in the constraints. By default the same as in the objective, so
+        that both have one unit.
     estimate : {"running", "unbiased"}, default="running"
-        How the rates that the λ-player sees are read off batches: as means over about the last `window`
-        rows of each group, or from each batch alone. Running means are the default since a batch holds
-        few rows of a rare group, or none.
+        How the rates that the λ-player sees are estimated from batches: as means over about the last
+        `window` rows of each group, or from each batch alone. Running means are the default because a
+        batch holds few rows of a rare group, or none.
     window : int, default=64
-        Over about how many rows of a group running means are taken. More are steadier and later.
+        About how many rows of a group running means cover. More are steadier but lag behind.
     threshold_rate : float, default=0.01
-        The learning rate of thresholds that are learned with the model, by Adam; the default is the
-        λ-players' own.
+        The learning rate, with Adam, of thresholds that are learned with the model; the default is the
+        same as the λ-players'.
     shuffle : bool, default=True
-        Whether each pass takes the rows in a new order, which is safer where rows are sorted. Without it
-        they come in the order they are in.
+        Whether each pass takes the rows in a new order, which is safer if rows are sorted. Otherwise
+        they keep their order.
 
     Examples
     --------
@@ -66,17 +66,17 @@ class Folds(Adjustable):
     """Cross-fitting as the judge of a game: each row is judged by a model that did not see it.
 
     One model is trained on all rows and one without each of `count` folds, side by side and at the same
-    multipliers. The λ-player, and the objectives and violations of a trace, see the scores out of fold;
-    its models are those of all rows.
+    multipliers. The λ-player, and the objectives and violations of a trace, use out-of-fold scores; the
+    trace's models are the ones trained on all rows.
 
     Parameters
     ----------
     count : int, default=5
-        The number of folds, at least 2. More leave each model more rows, and take more time; the
-        default leaves it four fifths.
+        The number of folds, at least 2. More folds leave each model more rows but take more time; the
+        default leaves four fifths.
     together : array of shape (n,), default=None
-        A number for each row, the same for rows that belong together, as those of one customer: they are
-        in the same fold. By default each row is by itself.
+        A number for each row, equal for rows that belong together, such as one customer's: they are in
+        the same fold. By default each row is separate.
 
     Examples
     --------
@@ -96,26 +96,26 @@ class Folds(Adjustable):
 class Keep(Adjustable):
     """Which iterates a trace keeps.
 
-    With a `folder`, a game that was interrupted and is played again, with the same rows and the same
-    settings, goes on from its file, and gives what it would have given; a finished game is read, unless
-    it was over within seconds. Linear models and networks go on; others, whose rounds are long, begin an
-    unfinished game anew, and also a finished one of an estimator that `rb.load` asks to trust. Settings
-    are the same by their content: arrays by their numbers, functions and modules by their code too. One
-    that has no content to compare is refused.
+    With a `folder`, an interrupted game that is played again, with the same rows and settings, continues
+    from its file and gives the same result as without the interrupt. A finished game is read, unless it
+    took only seconds. Linear models and networks continue. Other models, whose rounds are long, start an
+    unfinished game again; so does a finished game of an estimator that `rb.load` would need to trust.
+    Settings are compared by content: arrays by their numbers, functions and modules also by their code.
+    A setting without content to compare is refused.
 
     Parameters
     ----------
     every : int or "epoch", default="epoch"
-        Keep one iterate after so many rounds, or after each pass over the rows. A pass is the default,
-        since judging an iterate takes a look at all rows too.
+        Keep one iterate after this many rounds, or after each pass over the rows. A pass is the default
+        because judging an iterate takes a pass over all rows too.
     at_most : int, default=1000
-        Space iterates out to keep no more of each setting, so that a long game stays within memory.
+        Space iterates out to keep at most this many per setting, so that a long game fits in memory.
     frontier : bool, default=False
-        Whether to drop iterates that another one of the same setting beats or equals in the objective
-        and every constraint. By default all stay, as averages and duality gaps need them.
+        Whether to drop iterates that another iterate of the same setting beats or equals in the
+        objective and every constraint. By default all stay, because averages and duality gaps need them.
     folder : str or path, default=None
-        Also write what is kept there, every ten seconds while the game is played, in a file of its own
-        for each game. By default nothing is written.
+        Also write what is kept to this folder, every ten seconds during the game, in one file per game.
+        By default nothing is written.
 
     Examples
     --------
@@ -142,11 +142,11 @@ class Stop(Adjustable):
     Parameters
     ----------
     max_time : float, default=None
-        The seconds after which the game ends. By default it takes the time its rounds take, so that the
-        same call gives the same trace.
+        The seconds after which the game ends. By default there is no limit, so that the same call gives
+        the same trace.
     when : callable, default=None
         A function from the trace so far to whether to end; it is called whenever iterates are kept. By
-        default there is none.
+        default no such function is called.
 
     Examples
     --------
@@ -162,4 +162,4 @@ class Stop(Adjustable):
         if self.max_time is not None:
             check_number("max_time", self.max_time, least=0)
         if self.when is not None and not callable(self.when):
-            raise TypeError(f"when takes a function from a trace to a truth value, got {self.when!r}")
+            raise TypeError(f"when takes a function from a trace to True or False, got {self.when!r}")

@@ -1,7 +1,7 @@
-"""What is deployed of a model: its scores, from parameters and rows, without whoever trained it.
+"""The deployed part of a model: scores from parameters and rows, without the learner.
 
-A scorer writes itself to a file and reads itself back. One registry knows every kind by its name, so a
-file never says more than a name, and only code that is already here is run to read it.
+A scorer writes itself to a file and reads itself back. A registry holds every kind by name, so a
+file contains only a name, and only installed code runs to read it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ratebound.problem.general import Model
 
 
 class Graph(Protocol):
-    """An ONNX graph in the making; a value is known by its name, and an array is a constant."""
+    """An ONNX graph under construction; values are identified by name, arrays are constants."""
 
     def __call__(self, kind: str, *inputs: str | Array, name: str | None = None, **options: Any) -> str:
-        """Add a node; the name of its output is returned."""
+        """Add a node; return the name of its output."""
         ...
 
     def cast(self, value: str, kind: str, name: str | None = None) -> str:
-        """The value as another type of number."""
+        """The value converted to another numeric type."""
         ...
 
     def tensor(self, values: Array) -> Any:
@@ -38,33 +38,33 @@ class Graph(Protocol):
         ...
 
     def column(self, name: Any, kind: str) -> tuple[str, str]:
-        """The input (n,) that is this column of a table, and its type: `kind`, where it is a new one."""
+        """The input (n,) for this column of a table, and its type; `kind` if it is new."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """What a file holds of a scorer, and what the caller of `rb.load` gave. Nothing in it is trusted."""
+    """A scorer's part of a file, and the arguments of `rb.load`. Nothing in the file is trusted."""
 
-    description: dict[str, Any]  # what `describe` said
-    arrays: dict[str, Array]  # those that `describe` gave
+    description: dict[str, Any]  # from `describe`
+    arrays: dict[str, Array]  # from `describe`
     parameters: Array  # (M, P) finite numbers: the models'
-    module: Any = None  # a PyTorch module of the caller's own
+    module: Any = None  # the caller's PyTorch module
     trusted: Sequence[str] = ()  # types of objects that the caller trusts
 
 
 class Scorer(ABC):
     """Scores of models from their parameters.
 
-    To deploy models of your own, subclass it, give it a `kind`, `scores`, and where it has anything to
-    remember beside the parameters `describe` and `read`; then register it, so that files can be loaded.
+    To deploy your own models, subclass it with a `kind` and `scores`. If it has any state besides the
+    parameters, add `describe` and `read`. Then register it, so that files can be loaded.
 
     Attributes
     ----------
     kind : str
         Its name in files.
     tables : bool
-        Whether it reads tables as they were given, or arrays of numbers.
+        Whether it reads tables as they were given, rather than arrays of numbers.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Scorer(ABC):
     """
 
     kind: ClassVar[str]  # its name in files
-    tables: ClassVar[bool] = False  # whether it reads tables as they were given, or arrays of numbers
+    tables: ClassVar[bool] = False  # whether it reads tables as given, rather than arrays
 
     @abstractmethod
     def scores(self, parameters: Array, X: Any) -> Array:
@@ -89,14 +89,14 @@ class Scorer(ABC):
         Parameters
         ----------
         parameters : array of shape (M, P)
-            Those of M models.
+            The parameters of M models.
         X : array or table
             The rows.
 
         Returns
         -------
         array of shape (M, A, n)
-            For two classes A = 1, and a model says yes where its score is at least 0. For D > 2 classes
+            For two classes A = 1, and a model says yes if its score is at least 0. For D > 2 classes
             A = D, and it decides the class whose score is largest.
         """
 
@@ -106,31 +106,31 @@ class Scorer(ABC):
         Parameters
         ----------
         parameters : array of shape (P,)
-            Those of the model.
+            The model's parameters.
         scores : array of shape (n,) or (D, n)
-            What `scores` gave for it.
+            The model's scores, from `scores`.
 
         Returns
         -------
         Model
-            By default the scores, and as `module` the parameters.
+            By default the scores, with the parameters as `module`.
         """
         return Model(scores, parameters)
 
     def label_scores(self, parameters: Array, X: Any) -> Array:
-        """What the models say of the label alone, if they know more of it than their scores tell.
+        """The models' scores for the label alone, if they differ from the scores that decide.
 
         Parameters
         ----------
         parameters : array of shape (M, P)
-            Those of M models.
+            The parameters of M models.
         X : array or table
             The rows.
 
         Returns
         -------
         array of shape (M, A, n)
-            By default the scores; a calibration makes probabilities of them.
+            By default the scores; a calibration turns them into probabilities.
         """
         return self.scores(parameters, X)
 
@@ -145,12 +145,12 @@ class Scorer(ABC):
         return None
 
     def parts(self, parameters: Array, X: Any) -> tuple[tuple[str, ...], Array] | None:
-        """What a score is a sum of, if that says more than the score does.
+        """The parts that a score is a sum of, if they are informative.
 
         Parameters
         ----------
         parameters : array of shape (P,)
-            Those of one model.
+            The parameters of one model.
         X : array or table
             The rows.
 
@@ -167,7 +167,7 @@ class Scorer(ABC):
         Parameters
         ----------
         parameters : array of shape (M, P)
-            Those of the models.
+            The models' parameters.
 
         Returns
         -------
@@ -177,22 +177,22 @@ class Scorer(ABC):
         return None
 
     def width(self, parameters: Array) -> int | None:
-        """How many features these models take, where that is known.
+        """The number of features these models take, if known.
 
         Parameters
         ----------
         parameters : array of shape (M, P)
-            Those of the models.
+            The models' parameters.
 
         Returns
         -------
         int or None
-            None where it is not known.
+            None if unknown.
         """
         return None
 
     def kept(self, parameters: Array) -> tuple[Scorer, Array]:
-        """The scorer and parameters that these models need, without what only others do.
+        """The scorer and parameters for only these models.
 
         Parameters
         ----------
@@ -202,29 +202,29 @@ class Scorer(ABC):
         Returns
         -------
         tuple of Scorer and array
-            Which give the same scores.
+            A scorer and parameters with the same scores.
         """
         return self, parameters
 
     def beside(self, other: Any, parameters: Array) -> tuple[Scorer, Array]:
-        """One scorer for its models and those of another of its kind.
+        """One scorer for its models and another scorer's models of the same kind.
 
         Parameters
         ----------
         other : Scorer
-            The other.
+            The other scorer.
         parameters : array of shape (M, P)
-            Those of the other's models.
+            The parameters of the other's models.
 
         Returns
         -------
         tuple of Scorer and array
-            The scorer for both, and what the other's parameters are to it.
+            The scorer for both, and the other's parameters in its form.
         """
         return self, parameters
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """What `read` needs to make it again.
+        """The data that `read` needs to restore it.
 
         Returns
         -------
@@ -235,18 +235,18 @@ class Scorer(ABC):
 
     @classmethod
     def read(cls, saved: Saved) -> Scorer:
-        """The scorer that `describe` described. What a file says is to be checked, not believed.
+        """The scorer that `describe` described. The content of a file must be checked, not trusted.
 
         Parameters
         ----------
         saved : Saved
-            Its `description`, its `arrays`, the models' `parameters`, and what the caller of `load`
-            gave.
+            Its `description`, its `arrays`, the models' `parameters`, and the arguments
+            of `load`.
 
         Returns
         -------
         Scorer
-            Which gives the same scores.
+            A scorer that gives the same scores.
         """
         return cls()
 
@@ -256,9 +256,9 @@ class Scorer(ABC):
         Parameters
         ----------
         graph : Graph
-            Calling it adds a node and gives the name of its output.
+            Calling it adds a node and returns the name of its output.
         parameters : array of shape (M, P)
-            Those of the models.
+            The models' parameters.
         features : str
             The name of the input, (n, d).
 
@@ -270,7 +270,7 @@ class Scorer(ABC):
         Raises
         ------
         ValueError
-            Unless a subclass says how.
+            Unless a subclass implements it.
         """
         raise ValueError(
             f"to_onnx cannot write models of kind {self.kind!r}: their scorer, {type(self).__name__}, "
@@ -279,27 +279,27 @@ class Scorer(ABC):
         )
 
     def label_graph(self, graph: Graph, parameters: Array, features: str) -> str:
-        """Write what `label_scores` says as nodes of an ONNX graph.
+        """Write `label_scores` as nodes of an ONNX graph.
 
         Parameters
         ----------
         graph : Graph
-            Calling it adds a node and gives the name of its output.
+            Calling it adds a node and returns the name of its output.
         parameters : array of shape (M, P)
-            Those of the models.
+            The models' parameters.
         features : str
             The name of the input, (n, d).
 
         Returns
         -------
         str
-            The name of the scores, (n, M, A). By default those that decide.
+            The name of the scores, (n, M, A). By default the scores that decide.
         """
         return self.to_graph(graph, parameters, features)
 
 
 _KINDS: dict[str, type[Scorer]] = {}
-# Where those of this package are: they are imported, and register themselves, once a file names them.
+# The modules of this package's scorers, imported (and so registered) once a file names them.
 _OWN = {
     "linear": "ratebound.learners.linear",
     "torch": "ratebound.learners._torch_scorer",
@@ -318,8 +318,8 @@ def register_scorer(scorer: Kind) -> Kind:
     Parameters
     ----------
     scorer : type
-        A subclass of `Scorer`. It takes the place of one of the same name and module, as it does when a
-        cell of a notebook is run again; any other class needs a `kind` of its own.
+        A subclass of `Scorer`. It replaces a class of the same name and module, as when a notebook
+        cell is run again; any other class needs its own `kind`.
 
     Returns
     -------
@@ -371,10 +371,10 @@ def _of_kind(kind: str) -> type[Scorer] | None:
 
 
 def check_indices(parameters: Array, ends: Sequence[int]) -> None:
-    """ValueError unless column j of parameters (M, P) holds whole numbers from 0 to below ends[j]."""
+    """Raise ValueError unless column j of parameters (M, P) holds integers from 0 to ends[j] - 1."""
     right = parameters.shape[1] == len(ends) and (parameters == np.floor(parameters)).all()
     if not right or (parameters < 0).any() or (parameters >= np.array(ends)).any():
-        raise ValueError("its parameters refer to models it does not have")
+        raise ValueError("its parameters refer to models that it does not have")
 
 
 def _called(scorer: type[Scorer]) -> str:

@@ -1,11 +1,11 @@
-"""What a game leaves behind: every iterate kept, with its exact rates.
+"""The result of a game: every iterate kept, with its exact rates.
 
-A trace is a table of candidates, one line per kept iterate of each setting; solutions choose among
-its lines, alone or mixed.
+A trace is a table of candidates, one row per kept iterate of each setting. Solutions choose among its
+rows, alone or mixed.
 
-If rows were judged out of fold, a trace also keeps the models behind those scores: beside each
-candidate, one that did not see each fold. So whatever is asked of its candidates later, such as other
-thresholds or other promises on the same rows, is answered out of fold too.
+If rows were judged out of fold, a trace also keeps the models behind those scores: for each candidate,
+one model that did not see each fold. So later queries about its candidates, such as other thresholds or
+other promises on the same rows, are answered out of fold too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ratebound.rates.kinds import TWO, Classes
 # --- models out of fold -------------------------------------------------------------------------
 
 
-NO_FOLDS = -1  # the game of a candidate that was not cross-fitted
+NO_FOLDS = -1  # for a candidate that was not cross-fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Split:
     of: dict[str, tuple[str, Array]]
 
     def folds(self, compiled: Compiled) -> Iterator[Fold]:
-        """The rows of `compiled` that the game had, fold by fold; none for other populations."""
+        """The rows of `compiled` that were in the game, fold by fold; none for other populations."""
         for name, population in compiled.populations.items():
             digest, of = self.of.get(name, ("", np.empty(0)))
             if len(of) == len(population) and digest == population.digest:
@@ -60,7 +60,7 @@ class Split:
 
 
 def split_of(compiled: Compiled, of: Array) -> Split:
-    """The split of a game on these rows, whose folds are `of` (n,)."""
+    """The split of a game on these rows, with folds `of` (n,)."""
     small = of.astype(np.min_scalar_type(int(of.max())))
     return Split(
         {name: (p.digest, small[compiled.rows[name]]) for name, p in compiled.populations.items()}
@@ -72,7 +72,7 @@ class FoldModels:
     """For each of N candidates, the models that did not see a fold."""
 
     splits: tuple[Split, ...]  # of the games the candidates come from
-    game: Array  # (N,) which of them each candidate's is; NO_FOLDS for none
+    game: Array  # (N,) the split of each candidate; NO_FOLDS for none
     parameters: Array  # (N, folds, P)
 
     def only(self, chosen: Array) -> FoldModels:
@@ -80,7 +80,7 @@ class FoldModels:
         return replace(self, game=self.game[chosen], parameters=self.parameters[chosen])
 
     def scores(self, compiled: Compiled, scorer: Scorer, whole: Array) -> Array:
-        """Scores (N, A, n): out of fold on cross-fitted rows, of the `whole` models elsewhere."""
+        """Scores (N, A, n): out of fold on cross-fitted rows, by the `whole` models elsewhere."""
         given = compiled.inputs if scorer.tables else compiled.features
         pieces: list[tuple[Array, Array, Array]] = []  # candidates, rows, scores
         for game in np.unique(self.game).tolist():
@@ -101,7 +101,7 @@ class FoldModels:
 
 
 def joined_models(parts: Sequence[FoldModels | None], counts: Sequence[int]) -> FoldModels | None:
-    """The models of all candidates of several traces, which have so many each."""
+    """The models of all candidates of several traces, given the number of candidates in each."""
     known = [part for part in parts if part is not None]
     if not known:
         return None
@@ -126,8 +126,8 @@ def joined_models(parts: Sequence[FoldModels | None], counts: Sequence[int]) -> 
 # --- traces -------------------------------------------------------------------------------------
 
 
-AT_ONCE = 2**24  # scores held at a time where candidates are judged
-NO_SETTING = -1  # of a candidate that comes from no setting of the game
+AT_ONCE = 2**24  # scores held at a time when candidates are judged
+NO_SETTING = -1  # for a candidate that comes from no setting of the game
 BY_CANDIDATE = ("objectives", "violations", "multipliers", "parameters", "setting", "round")
 
 
@@ -144,7 +144,7 @@ def scores_on(compiled: Compiled, scorer: Scorer, parameters: Array) -> Array:
 
 
 def score_pieces(compiled: Compiled, scorer: Scorer, parameters: Array) -> Iterator[Array]:
-    """The same some rows at a time, (M, A, b), in one pass over rows on disk."""
+    """The same, some rows at a time, (M, A, b), in one pass over rows on disk."""
     if not compiled.stored:
         yield scores_on(compiled, scorer, parameters)
         return
@@ -155,7 +155,7 @@ def score_pieces(compiled: Compiled, scorer: Scorer, parameters: Array) -> Itera
 
 
 def worst_of(violations: Array, scale: Array | float = 1.0) -> Array:
-    """The worst of violations (N, m) in their units, (N,); 0 where there are no constraints.
+    """The worst of violations (N, m) in their units, (N,); 0 without constraints.
 
     >>> worst_of(np.array([[-0.2, -30.0], [0.1, 0.0]]), np.array([1.0, 100.0]))
     array([-0.2,  0.1])
@@ -169,9 +169,9 @@ class Values:
     """Exact values of N candidates on one population."""
 
     objectives: Array  # (N,)
-    violations: Array  # (N, m), feasible where <= 0
-    scale: Array | float = 1.0  # (m,) the units in which violations are compared, as of a trace
-    pieces: Array | None = None  # (N, q) of which a goal is a function, if the objective is no sum
+    violations: Array  # (N, m), feasible if <= 0
+    scale: Array | float = 1.0  # (m,) the units in which violations are compared, as in a trace
+    pieces: Array | None = None  # (N, q) the arguments of a goal, if the objective is not a sum
 
     def only(self, chosen: Array) -> Values:
         """The values of only these candidates."""
@@ -189,16 +189,16 @@ def values_of(
     thresholds: dict[str, Array],
     models: Sequence[Model] | None = None,
 ) -> Values:
-    """The exact values on some rows of candidates with these scores there, which may come in pieces.
+    """The exact values of candidates on some rows, given their scores there, which may come in pieces.
 
-    `models` are the candidates as constraints of one's own see them.
+    `models` are the candidates as user-defined constraints see them.
     """
     objectives, violations, pieces = rows.measure(scores, thresholds, models)
     return Values(objectives, violations, rows.scale[1:], pieces)
 
 
 def models_on(rows: Compiled, scorer: Scorer, parameters: Array, scores: Array) -> list[Model] | None:
-    """Models (M, P) with scores (M, A, n), as constraints of one's own see them; None without any."""
+    """Models (M, P) with scores (M, A, n), as user-defined constraints see them; None without any."""
     if not rows.general:
         return None
     return [scorer.model(*each) for each in zip(parameters, as_shown(scores), strict=True)]
@@ -208,62 +208,62 @@ def models_on(rows: Compiled, scorer: Scorer, parameters: Array, scores: Array) 
 class Trace:
     """N candidates: the iterates kept from a game of K settings, with their exact rates.
 
-    `play` makes it; `select`, `shrink` and the like choose among its candidates, alone or mixed.
+    `play` makes it; `select`, `shrink` and others choose among its candidates, alone or mixed.
 
     Parameters
     ----------
     problem : Problem
-        What was trained for.
+        The problem that was trained for.
     constraints : tuple of Constraint
-        As compiled: an area has one for each budget too.
+        The constraints as compiled: an area also has one for each budget.
     objectives : array of shape (N,)
-        On the training population.
+        The objectives on the training population.
     violations : array of shape (N, m)
-        Feasible where <= 0; on the rows of a judge if there was one.
+        The violations, feasible if <= 0; on the judge's rows if there was one.
     watched : dict of str to Values
-        The same on other populations.
+        Objectives and violations on other populations.
     multipliers : array of shape (N, 1+m)
         The weight of the objective, then of each constraint.
     parameters : array of shape (N, P)
-        Those of the models.
+        The models' parameters.
     thresholds : dict of str to array
         Learnable thresholds, (N, D - 1) each, for all classes but the first.
     setting : array of shape (N,)
-        Which setting each candidate comes from.
+        The setting that each candidate comes from.
     round : array of shape (N,)
-        After how many rounds it was kept.
+        The number of rounds after which it was kept.
     scorer : Scorer
         Turns parameters and rows into scores.
     averaging : {"alike", "by objective", "all fits"}, default="alike"
-        How the λ-player has `average` weigh them. By default equally, as most players do.
+        How `average` weighs them for this λ-player. By default equally, as for most players.
     frontier : bool, default=False
-        Whether dominated iterates were dropped. By default all are here.
+        Whether dominated iterates were dropped. By default all are kept.
     at : array of shape (N, A), default=None
-        The score from which yes is said, or the offset of each of D > 2 classes. By default 0.
+        The score from which the decision is yes, or the offset of each of D > 2 classes. By default 0.
     answers : bool, default=False
-        Whether iterates are an oracle's fits to their own multipliers. By default they moved in steps.
+        Whether iterates are an oracle's fits to their own multipliers. By default they are steps.
     answered : array of shape (N, 2), default=None
-        In how many rounds each fit was the answer, and the objective's weight there. By default none
-        was.
+        The number of rounds in which each fit was the answer, and the objective's weight there. By
+        default none.
     feature_scale : FeatureScale, default=None
-        How large the features usually are, where that is known.
+        The usual size of each feature, if known.
     ended : {"rounds", "gap", "stopped", "time", "interrupted"}, default="rounds"
         What ended the game. By default all rounds were played.
     scale : array of shape (m,) or float, default=1.0
-        The units to compare violations in; a count's is the rows it is among. By default those of rates.
+        The units of violations; for a count, the number of rows it is counted among. By default 1.
     seed : int, default=None
-        The seed of the training, where it is known.
+        The seed of the training, if known.
     data : str, default=None
-        The digest of the training rows, where it is known.
+        The digest of the training rows, if known.
     folds : FoldModels, default=None
-        Where candidates were cross-fitted, the models without each fold. By default they were not.
+        The models without each fold, if candidates were cross-fitted. By default they were not.
     goal : NonlinearObjective, default=None
-        Where the objective is no sum of rates, which function of the pieces it is. By default it is a
+        If the objective is not a sum of rates, the function of the pieces that it is. By default it is a
         sum.
     pieces : array of shape (N, q), default=None
-        What the goal is a function of. By default there is none.
+        The arguments of the goal. By default the objective is a sum.
     classes : tuple, default=(False, True)
-        What they decide among. By default yes and no; whoever knows the names of two gives them later.
+        The possible decisions. By default no and yes; the names of two classes may be set later.
 
     Examples
     --------
@@ -306,9 +306,9 @@ class Trace:
 
     @property
     def worst(self) -> Array:
-        """Each candidate's worst violation (N,) in units, negative where there is room to spare.
+        """Each candidate's worst violation (N,) in units; negative if every constraint has a margin.
 
-        0 where there are no constraints.
+        It is 0 without constraints.
         """
         return worst_of(self.violations, self.scale)
 
@@ -318,9 +318,9 @@ class Trace:
         Parameters
         ----------
         weights : array of shape (N,)
-            How likely each candidate is to decide.
+            The probability that each candidate decides.
         values : Values or Trace
-            What the candidates have on some rows.
+            The candidates' values on some rows.
 
         Returns
         -------
@@ -333,7 +333,7 @@ class Trace:
 
     @property
     def interrupted(self) -> bool:
-        """Whether training was ended from the keyboard."""
+        """Whether an interrupt from the keyboard ended training."""
         return self.ended == "interrupted"
 
     @property
@@ -344,7 +344,7 @@ class Trace:
 
     @property
     def iterates(self) -> Trace:
-        """The iterates as they were played, without those whose thresholds were moved afterwards."""
+        """The iterates as played, without candidates whose thresholds were moved afterwards."""
         if self.at is None:
             return self
         moved = self.at.any(axis=1)
@@ -361,7 +361,7 @@ class Trace:
         Returns
         -------
         Trace
-            Those alone.
+            The trace of only these candidates.
         """
         chosen = np.flatnonzero(self.setting == setting)
         if not len(chosen):
@@ -379,7 +379,7 @@ class Trace:
         Returns
         -------
         Trace
-            Those alone, in this order.
+            The trace of only these candidates, in this order.
         """
         rows: dict[str, Any] = {name: getattr(self, name)[chosen] for name in BY_CANDIDATE}
         return replace(
@@ -394,9 +394,9 @@ class Trace:
         )
 
     def scores(self, compiled: Compiled) -> Array:
-        """Scores of its models on a compiled problem, out of fold on rows they were trained on.
+        """Scores of its models on a compiled problem, out of fold on training rows.
 
-        Without cross-fitting (``judge=rb.Folds()``) they are simply those of its models.
+        Without cross-fitting (``judge=rb.Folds()``) they are simply its models' scores.
 
         Parameters
         ----------
@@ -414,7 +414,7 @@ class Trace:
 
 
 def joined(traces: Sequence[Trace]) -> Trace:
-    """One trace with the candidates of all; thresholds were moved in each of them, or in none."""
+    """One trace with the candidates of all; thresholds must be moved in all of them or in none."""
     first = traces[0]
 
     def join(parts: Iterable[Any]) -> Array:
@@ -436,17 +436,17 @@ def joined(traces: Sequence[Trace]) -> Trace:
         watched=watched,
         thresholds={name: join(t.thresholds[name] for t in traces) for name in first.thresholds},
         at=None if first.at is None else join(t.at for t in traces),
-        answered=None,  # of one game; pieces of it are joined before it is known
+        answered=None,  # belongs to one game; its pieces are joined before it is known
         pieces=None if first.pieces is None else join(t.pieces for t in traces),
         folds=joined_models([t.folds for t in traces], [len(t) for t in traces]),
     )
 
 
 def beside(trace: Trace, other: Trace) -> Trace:
-    """The candidates of a trace, and those of another game that was judged on the same problem.
+    """The candidates of a trace and of another game that was judged on the same problem.
 
-    The others belong to no setting, and have no multipliers but the objective's. Where the two games
-    ended in models of different kinds, or one has learned thresholds, the trace comes back as it was.
+    The others belong to no setting, and only the objective has a multiplier. If the two games ended in
+    models of different kinds, or one has learned thresholds, the trace is returned unchanged.
     """
     if (
         type(other.scorer) is not type(trace.scorer)
@@ -477,8 +477,8 @@ def pooled(traces: Sequence[Trace]) -> Trace:
 def judged_on(trace: Trace, compiled: Compiled) -> Trace:
     """The same iterates with their exact values on other rows, or for another problem.
 
-    On rows they were cross-fitted on, the values are out of fold.
-    The thresholds of areas are known from the scores there; others are those that were learned.
+    On rows that they were cross-fitted on, the values are out of fold.
+    The thresholds of areas follow from the scores there; other thresholds are the learned ones.
     """
     at_once = len(trace) if compiled.stored else AT_ONCE // len(compiled.cells)
     many = max(1, at_once // score_count(compiled.decisions))
@@ -518,7 +518,7 @@ def _values_on(trace: Trace, compiled: Compiled) -> tuple[Array, Array, Array | 
 
 
 def _decisive(trace: Trace, compiled: Compiled) -> Iterator[Array]:
-    """Scores of candidates from the thresholds at which they decide, some rows at a time."""
+    """Scores of candidates relative to their thresholds, some rows at a time."""
     if trace.folds is not None:
         pieces = iter([trace.scores(compiled)])
     else:
@@ -527,7 +527,7 @@ def _decisive(trace: Trace, compiled: Compiled) -> Iterator[Array]:
 
 
 def on_frontier(objectives: Array, violations: Array) -> Array:
-    """Which candidates no other one beats or equals in everything; of equals, the first stays.
+    """Which candidates no other one beats or equals in everything; the first of equals stays.
 
     >>> on_frontier(np.array([0.1, 0.2, 0.3]), np.array([[0.5], [0.1], [0.2]]))
     array([ True,  True, False])
@@ -542,7 +542,7 @@ def on_frontier(objectives: Array, violations: Array) -> Array:
 
 
 def check_trace(function: str, trace: Any) -> None:
-    """Raise unless `trace` is one: what a game left behind, not the game's problem nor its solution.
+    """Raise unless `trace` is a trace, rather than the problem or the solution of a game.
 
     >>> check_trace("shrink", None)
     Traceback (most recent call last):

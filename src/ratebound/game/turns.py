@@ -1,18 +1,19 @@
-"""The steps of a game: in each both players move, and what the next steps need can be written.
+"""The steps of a game: in each, both players move, and the state for the next steps can be written.
 
 With batches the model moves by the gradient of its scores, and the multipliers by its rates.
 
 With an oracle the model answers multipliers with a whole fit (Algorithms 1 and 2). At weights λ the
-Lagrangian, λ_0 · objective + Σ λ_i · constraint i, is a sum over the rows of what their decisions cost,
-seen from the first. Of two classes, to make it least is to classify rows whose label is yes where a yes
-costs less than nothing, and whose weight is the size of that cost: any classifier that takes weights can
-be asked, and no proxy is needed. Of more, each row has a cost for each decision.
+Lagrangian, λ_0 · objective + Σ λ_i · constraint i, is a sum over the rows of their decisions' costs,
+relative to the first decision. With two classes, minimising it is a weighted classification problem: a
+row's label is yes if a yes has a negative cost, and its weight is the size of that cost. Any classifier
+that takes weights can solve it, and no proxy is needed. With more classes, each row has a cost for each
+decision.
 
-An oracle need not be exact, so what counts as the answer to λ is the best, by the Lagrangian at λ, of
-the new fit and the earlier ones of its setting. The multipliers move by the violations of the answer,
-and `rb.average` averages the answers; every fit is kept, as a candidate for the other solutions. With a
-judge the violations are those on its rows, and the gap says how far the best mixture of the fits made is
-from the best at the multipliers tried.
+An oracle need not be exact. So the answer to λ is the best, by the Lagrangian at λ, of the new fit and
+the earlier ones of its setting. The multipliers move by the violations of the answer, and `rb.average`
+averages the answers; every fit is kept, as a candidate for the other solutions. With a judge, the
+violations are counted on its rows, and the gap bounds the distance between the best mixture of the fits
+and the best at the multipliers tried.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ from ratebound.problem.population import Population
 from ratebound.rates.general import General
 
 # --- which rows a step sees ---------------------------------------------------------------------
-# Every population is in a shuffle of its own. Of several processes each draws from its own share of the
+# Every population has its own shuffle. With several processes, each draws from its own share of the
 # rows, and their draws together are the batch.
 
 
 def batches(
     compiled: Compiled, game: Game, batch_size: int | None, seed: int
 ) -> Iterator[tuple[Any, Any]]:
-    """Rows of each round, None for all of them, with the share of its population each row stands for."""
+    """The rows of each round, None for all, and how many rows of its population each stands for."""
     sizes = list(compiled.sizes.values())
     if batch_size is None or all(size <= batch_size for size in sizes):
         while True:
@@ -75,7 +76,7 @@ def batches(
 
 
 def dealt_out(batch: int, shares: Sequence[int]) -> list[int]:
-    """How many rows of a batch each process draws, in proportion to the rows that it has.
+    """How many rows of a batch each process draws, in proportion to its number of rows.
 
     >>> dealt_out(10, [500, 500, 500])
     [4, 3, 3]
@@ -90,7 +91,7 @@ def dealt_out(batch: int, shares: Sequence[int]) -> list[int]:
 
 
 def _orders(population: Population, random: np.random.Generator, game: Game) -> Iterator[Array]:
-    """The numbers of all rows of a population once, in a new order; of rows on disk some at a time."""
+    """The numbers of all rows of a population once, in a new order; some at a time if on disk."""
     own = random if game.rules.shuffle else None
     if population.stored:
         yield from population.features.windows(own)
@@ -101,14 +102,14 @@ def _orders(population: Population, random: np.random.Generator, game: Game) -> 
 def _drawn(
     orders: Callable[[], Iterator[Array]], batch: int, start: int, in_a_pass: int, game: Game
 ) -> Iterator[Any]:
-    """Batches of one population; the rows a pass leaves over are left out until the next.
+    """Batches of one population; the rows left over by a pass wait for the next.
 
-    A process with few rows may begin its next pass before the others have ended theirs.
+    A process with few rows may begin its next pass before the others finish theirs.
     """
     while True:
         left, given = np.empty(0, dtype=np.int64), 0
         for order in orders():
-            # Not moved to a GPU where rows are on disk: they are looked for here first.
+            # Not moved to a GPU if rows are on disk: they are looked up here first.
             rows = order + start
             rows = np.concatenate([left, rows]) if len(left) else rows
             whole = min(in_a_pass - given, len(rows) // max(batch, 1))
@@ -122,13 +123,13 @@ def _drawn(
 
 
 Move = Callable[[Array, Array, Batch], None]  # of the model, in a round
-Draw = tuple[Any, Any]  # rows of a batch, None for all, and the share each stands for
+Draw = tuple[Any, Any]  # rows of a batch, None for all, and how many rows each stands for
 
 
 class Turns(ABC):
-    """One game: `step` plays a round, `over` says whether to end, `held` is all that stays between."""
+    """One game: `step` plays a round, `over` says whether to end, `held` is the state in between."""
 
-    over: bool = False  # whether nothing better can come
+    over: bool = False  # whether no further improvement is possible
 
     @abstractmethod
     def step(self) -> None:
@@ -139,27 +140,27 @@ class Turns(ABC):
         """The weights (K, 1+m) and learned thresholds (K, L) that go with the present iterates."""
 
     def playing(self) -> AbstractContextManager[Any]:
-        """Where the rounds are played."""
+        """The context in which rounds are played."""
         return nullcontext()
 
     def noted(self, latest: Trace | None) -> str:
-        """Take note of iterates that were just kept; what it comes to is for the progress bar."""
+        """Take note of iterates that were just kept; return a note for the progress bar."""
         return ""
 
     def settled(self, trace: Trace) -> Trace:
-        """A trace so far as it is handed over."""
+        """The trace so far, in its final form."""
         return trace
 
     def held(self) -> dict[str, Any] | None:
-        """All that the next rounds depend on; None where that cannot be written."""
+        """All state that the next rounds need; None if it cannot be written."""
         return None
 
     def take_up(self, described: Described, arrays: dict[str, Array], done: int) -> None:
-        """Continue from what `held` gave after `done` rounds, taken apart."""
-        raise NotImplementedError(f"{type(self).__name__} writes nothing that could be taken up")
+        """Continue from the decomposed state that `held` returned after `done` rounds."""
+        raise NotImplementedError(f"{type(self).__name__} writes no state that could be resumed")
 
     def leave_off(self, keeper: Keeper, done: int) -> None:
-        """Keep what there is after an interrupt."""
+        """Keep the current iterates after an interrupt."""
         keeper.keep(*self.weighed(), done)
 
 
@@ -176,7 +177,7 @@ class Taken(Turns):
         judge: Game | None = None,
     ) -> None:
         self.game, self.fit, self.state, self.batches, self.seed = game, fit, state, batches, seed
-        self.judge = judge  # on the rows that the λ-player sees, where they are not the model's
+        self.judge = judge  # on the rows that the λ-player sees, if they are not the model's
         self._move = self._growing(fit) if isinstance(fit, Growing) else self._descending(fit)
 
     def step(self) -> None:
@@ -196,7 +197,7 @@ class Taken(Turns):
         return moved
 
     def _models(self) -> Models | None:
-        """What constraints of one's own see of the models, where there are any."""
+        """The models as user-defined constraints see them, if there are such constraints."""
         shown = self.game if self.judge is None else self.judge
         general = shown.compiled.general
         if not general:
@@ -238,12 +239,12 @@ class Taken(Turns):
         fit, state = (described["names"][name] for name in ("fit", "state"))
         self.fit.take_up(put_together(fit, arrays, None, np.empty(0)))
         self.state = put_together(state, arrays, self.state, self.game.example)
-        for _ in range(done):  # the order of the rows is that of the seed
+        for _ in range(done):  # the seed determines the order of the rows
             next(self.batches)
 
     @contextmanager
     def playing(self) -> Iterator[None]:
-        # Numbers that overflow are found where iterates are kept, and reported once.
+        # Overflow is detected when iterates are kept, and reported once.
         with self.fit.randomness(self.seed), np.errstate(all="ignore"):
             yield
 
@@ -265,20 +266,20 @@ class Recorded(Taken):
 
 
 def taking(game: Game, fit: Taking, *rest: Any) -> Taken:
-    """How rounds are taken: recorded where the fit can be."""
+    """The rounds of a fit, recorded if the fit supports it."""
     can_record = fit.recordable and not game.compiled.general  # functions may do anything
     return (Recorded if can_record else Taken)(game, fit, *rest)
 
 
 def _copied(array: Array) -> Array:
-    """What replays will not move."""
+    """A copy that replays do not change."""
     return array if namespace(array) is np else array.clone()
 
 
 # --- steps by whole fits ------------------------------------------------------------------------
 
 
-ROUNDING = 1e-10  # gaps up to this are those of linear programs
+ROUNDING = 1e-10  # gaps up to this size come from the linear programs
 
 
 class Asking(Turns):
@@ -302,7 +303,7 @@ class Asking(Turns):
         self.multipliers = player.start(
             constraints, settings=player.settings, rounds=rounds, bound=bound
         )
-        self.best: list[Array] = []  # round by round, which fits were the answers (K,)
+        self.best: list[Array] = []  # the fits that were the answers (K,), round by round
 
     def step(self) -> None:
         if len(self.answers):
@@ -310,12 +311,12 @@ class Asking(Turns):
         self.fit.respond(self.compiled, self.multipliers.weights, self.folds)
 
     def weighed(self) -> tuple[Array, Array]:
-        """Weights whose product with the values of a trace is the Lagrangian."""
+        """The weights whose product with the values of a trace is the Lagrangian."""
         own = self.multipliers.weights * self.compiled.scale[0] / self.compiled.scale
         return own, np.empty((len(own), 0))
 
     def noted(self, latest: Trace | None) -> str:
-        assert latest is not None  # fits that give no numbers are refused
+        assert latest is not None  # fits with scores that are not finite are refused
         values = np.column_stack([latest.objectives, latest.violations]) / self.compiled.scale
         self.answers = self.answers.and_also(values, self.multipliers.weights)
         self.best.append(self.answers.best(self.multipliers.weights))
@@ -330,15 +331,15 @@ class Asking(Turns):
         return replace(settled, answered=_answered(np.concatenate(self.best), trace.multipliers[:, 0]))
 
     def leave_off(self, keeper: Keeper, done: int) -> None:
-        if not keeper.pieces:  # there is nothing to hand over
+        if not keeper.pieces:  # there is nothing to return yet
             raise KeyboardInterrupt
 
 
 def _answered(best: Array, weights: Array) -> Array:
-    """For each fit (N, 2): in how many rounds it was the answer, and the objective's weight in them.
+    """For each fit (N, 2): the number of rounds in which it was the answer, and the objective's weight.
 
-    `best` are the answers round by round, `weights` (N,) the objective's as the fits were made. A game
-    that was interrupted may have kept a last fit without comparing it.
+    `best` are the answers round by round; `weights` (N,) are the objective's weights of the fits. An
+    interrupted game may have kept a last fit without comparing it.
     """
     rounds = np.ones(len(best)), weights[: len(best)]
     return np.column_stack([np.bincount(best, each, len(weights)) for each in rounds])
@@ -347,7 +348,7 @@ def _answered(best: Array, weights: Array) -> Array:
 def _check(compiled: Compiled, player: Player) -> None:
     if player.watches == "proxies":
         raise ValueError(
-            f"{type(player).__name__} watches proxies, and an oracle has none: use rb.ExternalRegret()"
+            f"{type(player).__name__} watches proxies, but an oracle has none: use rb.ExternalRegret()"
         )
     for block in compiled.blocks:
         if block.at != 0:
@@ -355,6 +356,6 @@ def _check(compiled: Compiled, player: Player) -> None:
             what = compiled.constraints[row - 1] if row else compiled.problem.objective
             raise ValueError(
                 f"{what}: decisions at the threshold {block.at!r} cannot be asked of a scikit-learn "
-                "classifier (rb.Oracle), which decides at 0 alone: use a linear model (rb.Linear), a "
+                "classifier (rb.Oracle), which decides only at 0: use a linear model (rb.Linear), a "
                 "network (rb.Torch) or boosted trees (rb.Boosted)"
             )
