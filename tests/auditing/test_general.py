@@ -63,7 +63,7 @@ def test_an_audit_measures_by_the_same_functions(mixture, table):
         assert promise.slack == pytest.approx(bound - promise.value)
         assert promise.kept == (promise.value <= bound)
         assert (promise.slack_low, promise.verdict, promise.method) == (None, "may not hold", "none")
-        assert "a user-defined function" in promise.why
+        assert "a function of one's own" in promise.why
     alone = rb.audit(PROBLEM.promising(PROBLEM.subject_to[:1]), mixture, table.population())
     assert report.promises[0] == alone.promises[0]
     assert report.objective == alone.objective
