@@ -72,8 +72,9 @@ def main() -> None:
     for ratio in (None, *ASKED):
         yes, seconds, status = ours(train, test, ratio, 0.9)
         values = judged(*test[1:], yes)
-        asked = f"**ratebound**, LightGBM, recall of each race at least {ratio:.0%} of everyone's"
-        title = asked if ratio else "LightGBM, no promise"
+        title = "LightGBM, no promise"
+        if ratio:
+            title = f"**ratebound**, LightGBM, recall of each race at least {ratio:.0%} of everyone's"
         print(title, *values, f"{seconds:.0f} s", status, file=sys.stderr, flush=True)
         lines.append([title, f"{len(train[1]):,}", *_printed(values), f"{seconds:.0f}"])
     header = [
