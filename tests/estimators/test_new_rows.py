@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 import ratebound as rb
 from ratebound.estimators import classifier, finishing
-from ratebound.estimators.margins import LOOKS, Errors
+from ratebound.estimators.margins import LOOKS, Errors, errors_of
 from ratebound.problem.compiling import parted
 
 from ..extras import pd
@@ -58,6 +58,31 @@ def test_the_confidence_of_margins_is_what_they_were_made_for():
     for confidence in (0.6, 0.8, 0.95):
         assert errors.confidence(-errors.margins(confidence)) == pytest.approx(confidence, abs=0.011)
     assert errors.confidence(np.array([0.1, 0.1])) == 0.0
+
+
+def test_ten_of_ten_are_not_certain_on_new_rows():
+    """No row moves the recall, and it may be below 1 on others nevertheless."""
+    X, y = np.repeat([[-1.0], [1.0]], 10, axis=0), np.repeat([0, 1], 10)
+    compiled = rb.compile(rb.Problem("error_rate()", ["recall() >= 1"]), rb.Population(X, y))
+    model = rb.last_iterate(rb.play(compiled, rb.Linear(0.1), rounds=50))
+    assert model.violations["train"] == [0.0]
+    errors = errors_of(model, compiled)
+    assert errors.margins(0.9)[0] > 0.1
+    assert errors.confidence(np.zeros(1)) < 0.2
+
+
+def test_what_does_not_depend_on_the_rows_needs_no_margin():
+    """Above the threshold of a top there are as many rows as there should be, on any rows."""
+    X, y, columns = sample(400, 0)
+    problem = rb.Problem("error_rate()", ["precision(top=40) >= 0.5", "recall() >= 0.5"])
+    compiled = rb.compile(problem, rb.Population(X, y, columns=columns))
+    model = rb.last_iterate(rb.play(compiled, rb.Linear(0.1), rounds=50))
+    errors = errors_of(model, compiled)
+    assert errors.fixed.tolist() == [False, True, False]
+    assert (errors.margins(0.9) > 0).tolist() == [True, False, True]
+    room = np.array([1.0, 0.0, 1.0])
+    assert errors.confidence(-room) == 1.0
+    assert errors.confidence(np.array([-1.0, 0.1, -1.0])) == 0.0
 
 
 def test_more_rows_to_certify_on_need_less_room():

@@ -31,6 +31,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 import ratebound as rb
+from ratebound.solution.status import PromisesBroken
 
 from ..extras import pd, pl
 
@@ -352,9 +353,10 @@ def test_promises_that_cannot_be_kept_give_the_nearest_threshold_and_a_warning()
     X, y = rows()
     promises = ["recall() >= 0.99", "positive_rate() <= 0.2"]
     model = rb.TunedThreshold(LogisticRegression(), promises)
-    with pytest.warns(UserWarning, match="infeasible: .*cannot be kept together by any one threshold"):
+    with pytest.warns(PromisesBroken, match=r"TunedThreshold: infeasible: .*\). See status_.$"):
         model.fit(X, y)
     assert not model.status_.feasible
+    assert "cannot be kept together by any one threshold" in str(model.status_)
     assert [str(each) for each in model.status_.conflict] == promises
     assert "relax recall() >= 0.99 alone by" in str(model.status_)
     scores = cross_val_predict(LogisticRegression(), X, y, cv=5, method="predict_proba")[:, 1]

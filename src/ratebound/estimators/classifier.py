@@ -81,6 +81,7 @@ from ratebound.solution.leveling import at_levels
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.reasons import Reasons
 from ratebound.solution.record import course_of
+from ratebound.solution.status import PromisesBroken, warn_if_broken
 from ratebound.solution.thresholds import known_groups, known_names
 from ratebound.tables.encoding import Encoding
 from ratebound.tables.records import is_records
@@ -359,7 +360,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         RateConstrainedClassifier
-            Itself, fitted. That it was fitted does not mean that it keeps the promises: see `status_`.
+            Itself, fitted. There is a warning if it breaks promises on these rows; see `status_`.
 
         Raises
         ------
@@ -400,7 +401,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             together=together(fitting, by) if confidence is not None and fitting.constraints else None,
         )
         asked, result, encoding = self._found(asked, learners)
-        return self._finished(asked, result, encoding, classes, aside)
+        self._finished(asked, result, encoding, classes, aside)
+        warn_if_broken(self.status_, self)
+        return self
 
     def _finished(
         self,
@@ -1016,7 +1019,7 @@ def fitted(
     """The classifier for a compiled problem, trained on its rows; `options` are its parameters.
 
     `groups` is the column that says which rows belong together. Another `problem` may be given, such as
-    one whose comparisons of ratios need a model to be compiled.
+    one whose comparisons of ratios need a model to be compiled. Who asks for it says its status.
     """
     problem, people, classes = problem or compiled.problem, compiled.first, compiled.classes
     assert people.y is not None
@@ -1028,12 +1031,14 @@ def fitted(
     model = RateConstrainedClassifier(objective=problem, **options)
     spoken_of = {rate.on for rate in problem.rates}
     others = {name: each for name, each in compiled.others.items() if name in spoken_of}
-    if people.stored:
-        model.fit(people, groups=groups, **others)
-    else:
-        labels = np.asarray(labels_alone)[people.y.astype(np.intp)]
-        columns, weights = people.columns or None, people.weights
-        model.fit(people.X, labels, columns=columns, sample_weight=weights, groups=groups, **others)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PromisesBroken)
+        if people.stored:
+            model.fit(people, groups=groups, **others)
+        else:
+            labels = np.asarray(labels_alone)[people.y.astype(np.intp)]
+            columns, weights = people.columns or None, people.weights
+            model.fit(people.X, labels, columns=columns, sample_weight=weights, groups=groups, **others)
     return model
 
 

@@ -58,10 +58,11 @@ class Errors:
     """The standard errors of violations on so many rows, and how they move together."""
 
     covariance: Array  # (m, m)
+    fixed: Array | None = None  # (m,) which of them do not depend on the rows drawn; None for none
 
     @cached_property
     def sizes(self) -> Array:
-        """Standard errors (m,); next to nothing of what no row could break."""
+        """Standard errors (m,)."""
         return np.sqrt(np.maximum(np.diag(self.covariance), SMALLEST**2))
 
     @cached_property
@@ -83,7 +84,8 @@ class Errors:
         """
         if not len(self.sizes):
             return self.sizes
-        return self._quantile(confidence ** (1 / LOOKS)) * self.sizes * (self.sizes > SMALLEST)
+        margins = self._quantile(confidence ** (1 / LOOKS)) * self.sizes
+        return margins if self.fixed is None else np.where(self.fixed, 0.0, margins)
 
     def to_be_certified(self, confidence: float, share: float, drawn: Errors) -> Array:
         """The margins (m,) that give a chance of 80% of a certificate at this confidence.
@@ -111,8 +113,9 @@ class Errors:
         """
         if not len(self.sizes):
             return 1.0
-        unbroken = (self.sizes <= SMALLEST) & kept(violations)
-        room = np.where(unbroken, np.inf, -violations / self.sizes)
+        room = -violations / self.sizes
+        if self.fixed is not None:
+            room = np.where(self.fixed & kept(violations), np.inf, room)
         return round(float((self._drawn <= room).all(axis=1).mean()) ** LOOKS, 2)
 
 
@@ -121,10 +124,12 @@ def errors_of(
 ) -> Errors:
     """The standard errors of a solution's violations on the rows of `compiled`, expected or as drawn.
 
-    Where rows belong together, so many of them (`effect`) tell as much as one.
+    Where rows belong together, so many of them (`effect`) tell as much as one. What is about no rate is
+    fixed: the budget of a top, which its threshold keeps on any rows, and constraints of one's own.
     """
     demands = [replace(each, expression=by_chance(each)) for each in compiled.problem.demands]
-    return Errors(effect * covariance(tally_on(compiled, solution), demands, drawn=drawn))
+    fixed = np.array([not each.expression.terms for each in demands])
+    return Errors(effect * covariance(tally_on(compiled, solution), demands, drawn=drawn), fixed)
 
 
 def tally_on(compiled: Compiled, solution: Mixture, model: Judged | None = None) -> Tally:

@@ -44,7 +44,7 @@ from ratebound.rates.subsets import Name
 from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.record import Making
 from ratebound.solution.solutions import best_by_rank
-from ratebound.solution.status import status_there
+from ratebound.solution.status import status_there, warn_if_broken
 from ratebound.tables.treatments import Features
 
 FOLDS = 3  # that rows are dealt into
@@ -185,7 +185,7 @@ class RateConstrainedRanker(BaseEstimator):
         Returns
         -------
         RateConstrainedRanker
-            Itself, fitted. That it was fitted does not mean that it keeps the promises: see `status_`.
+            Itself, fitted. There is a warning if it breaks promises on these rows; see `status_`.
 
         Raises
         ------
@@ -228,6 +228,7 @@ class RateConstrainedRanker(BaseEstimator):
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
+        warn_if_broken(self.status_, self)
         return self
 
     def _checked_parameters(self) -> tuple[Learner, Training]:

@@ -54,7 +54,7 @@ from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.leveling import at_levels
-from ratebound.solution.status import KEPT, Status
+from ratebound.solution.status import KEPT, Status, warn_if_broken
 
 RESPONSES = ("auto", "predict_proba", "decision_function")
 
@@ -305,7 +305,9 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if len(aside):
             there = scores_of(self.estimator_, _rows(X, aside), self.response_method, people.labels.yes)
             place, status = self._certified(every, place, status, people.only(aside), there, scored.fine)
-        return self._finished(every, place, status)
+        self._finished(every, place, status)
+        warn_if_broken(status, self)
+        return self
 
     # --- what is given -------------------------------------------------------------------------------
 
@@ -525,8 +527,8 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         shown = f"{fine}. What holds on new rows was shown on {len(rows):,} others: see the certificate."
         return chosen, every.status(chosen, shown)
 
-    def _finished(self, every: EveryThreshold, place: int, status: Status) -> Any:
-        """Itself, fitted, at a threshold."""
+    def _finished(self, every: EveryThreshold, place: int, status: Status) -> None:
+        """Keep what was fitted, at a threshold."""
         compiled = every.compiled
         self.best_threshold_ = float(every.at[place])
         self.best_score_ = float(compiled.problem.shown(every.objectives[place]))
@@ -547,9 +549,6 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "violations": every.violations,
                 "kept": every.keeps(),
             }
-        if not status.feasible:
-            warnings.warn(f"{type(self).__name__}: {status}", stacklevel=3)
-        return self
 
     # --- deciding ------------------------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ The amount is rounded up and checked: relaxing by the digits printed is enough.
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +32,7 @@ from ratebound.rates.kinds import KINDS
 KEPT = "feasible: every constraint is kept on the training rows"
 PRICED = 1e-6  # of the dual: constraints with more are at odds
 MOST_NAMED = 5  # constraints are named one by one up to here
+FIRST_SENTENCE = re.compile(r'(?:"[^"]*"|.)*?\.(?=\s|$)', re.DOTALL)  # stops in values end no sentence
 
 # The least t at which something has violations of at most `room + elastic * t`, both (m,) and in units;
 # see `least_violation`.
@@ -89,6 +92,19 @@ class Status:
         parts = (self.reached, self.beside, self.left_out, self.guessed)
         more = " ".join(each for each in parts if each)
         return f"{self.message.removesuffix('.')}. {more}" if more else self.message
+
+
+class PromisesBroken(UserWarning):
+    """A model was fitted, and breaks promises on the rows it was fitted to."""
+
+
+def warn_if_broken(status: Status, who: Any) -> None:
+    """Warn in the first sentence of a status that promises are broken, as of the caller of `who.fit`."""
+    if not status.feasible:
+        first = FIRST_SENTENCE.match(status.message)
+        words = first.group() if first else status.message
+        told = f"{type(who).__name__}: {words.removesuffix('.')}. See status_."
+        warnings.warn(told, PromisesBroken, stacklevel=3)
 
 
 @dataclass(frozen=True)
