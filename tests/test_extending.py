@@ -105,7 +105,7 @@ def test_a_new_rate_trains_audits_certifies_and_is_saved(tmp_path):
         (rb.recall, "rows", "a share is made of counts"),
         (2 * rb.false_positives(), "rows", "counts each row once"),
         (rb.false_positives, "everyone", "among= takes one of rows, positive rows, negative rows"),
-        (3, "rows", "made of rates such as"),
+        (3, "rows", "it takes rates such as"),
     ],
 )
 def test_what_makes_no_rate_is_refused(counted, among, message):
@@ -144,7 +144,7 @@ def test_a_new_ratio_is_one_line_and_speaks_like_any_rate():
     assert rb.parse(str(promise)) == promise
     assert isinstance(promise.left, rb.Ratio)
     assert str(promise.left.numerator) == 'false_positives(age < 25 and sex == "F", on="pool", at=0.5)'
-    with pytest.raises(TypeError, match="wrong_yeses takes no versus="):
+    with pytest.raises(TypeError, match="wrong_yeses does not take versus="):
         rate(versus="live")
     with pytest.raises(ValueError, match="never above 1; did you mean"):
         rb.Problem("error_rate()", ["wrong_yeses() <= 5", rate() >= 5])
@@ -223,9 +223,9 @@ def test_a_new_ratio_is_saved_and_loaded_where_it_is_defined(tmp_path):
         ("recall", (rb.false_positives, rb.losses), "a rate called 'recall' already"),
         ("two words", (rb.wins, rb.losses), "a plain word"),
         (3, (rb.wins, rb.losses), "a plain word .*, got 3"),
-        ("own", (rb.precision, rb.losses), "made of rates such as"),
+        ("own", (rb.precision, rb.losses), "it takes rates such as"),
         ("own", (rb.false_positives, rb.recall() - rb.accuracy()), "never negative"),
-        ("own", (rb.false_positives, 3), "made of rates such as"),
+        ("own", (rb.false_positives, 3), "it takes rates such as"),
     ],
 )
 def test_what_makes_no_ratio_is_refused(name, parts, message):
@@ -314,7 +314,7 @@ def test_what_makes_no_goal_is_refused():
         return [rb.recall() >= 0.5]
 
     with pytest.raises(
-        TypeError, match="no_groups: the first argument of a goal's function is `groups`"
+        TypeError, match="no_groups: the first argument of a goal's function must be `groups`"
     ):
         rb.goal(no_groups)
     with pytest.raises(ValueError, match=r"a plain word such as .*, got '<lambda>'"):
@@ -332,7 +332,7 @@ def test_a_goal_that_returns_no_constraints_is_refused(found):
         lambda: mistaken({"sex": "F"}),
         lambda: rb.parse("mistaken(sex)"),
     ):
-        with pytest.raises((TypeError, ValueError), match="mistaken: return a list of constraints"):
+        with pytest.raises((TypeError, ValueError), match="mistaken: a goal's function must"):
             say()
 
 

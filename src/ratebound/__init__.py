@@ -5,8 +5,8 @@ from threading import RLock
 
 __version__ = "0.2.0"
 
-# What is public, and where it is. A module is imported when a name of it is first asked for: all of
-# them, with NumPy and SciPy, take most of a second. `__init__.pyi` says the same to type checkers.
+# The public names, by module. A module is imported when one of its names is first used: to import all of
+# them, with NumPy and SciPy, takes most of a second. `__init__.pyi` tells type checkers the same.
 _NAMES = {
     "auditing.auditing": "audit",
     "auditing.impact": "impact_ratios ImpactRatios",
@@ -77,8 +77,8 @@ _NAMES = {
     "tables.inspecting": "inspect Inspection",
     "tables.parquet": "Parquet",
 }
-# What `dir(rb)` lists: what most programs need, and where the rest is listed. Rates are in `rb.rates`,
-# goals in `rb.goals`, the parts of training in `rb.game`; each is also a name of the package itself.
+# The names that `dir(rb)` lists: what most programs need. Rates are listed in `rb.rates`, goals in
+# `rb.goals`, and the parts of training in `rb.game`; each is also a name of the package itself.
 _FIRST = """
     Boosted ChangePlan Features Game Lattice Linear MLP Monitor Oracle Pairs Parquet PlugIn Population
     Problem RateConstrainedClassifier RateConstrainedRanker Torch Trace Training audit average
@@ -108,16 +108,16 @@ def __getattr__(name: str) -> object:
             from ratebound.rates.spellings import meant as _meant
 
             meant = _meant(name, __getattr__("__all__")).rstrip(".")
-        # With its name, but without this module: or Python would add a suggestion of its own.
+        # Pass the name but not this module, or Python would add a suggestion of its own.
         raise AttributeError(f"module 'ratebound' has no attribute {name!r}{meant}", name=name)
-    with _ONE_AT_A_TIME:  # or two threads wait for each other's modules
+    with _ONE_AT_A_TIME:  # otherwise two threads could wait for each other's modules
         import_module(f"ratebound.{room}")
         globals()[name] = value = getattr(import_module(place), name)
     return value
 
 
 def _rates() -> list[str]:
-    """The named rates, which the table of rates alone lists."""
+    """The named rates; only the table of rates lists them."""
     with _ONE_AT_A_TIME:
         names: list[str] = import_module("ratebound.rates").named.RATES
     return names

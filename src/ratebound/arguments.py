@@ -1,4 +1,4 @@
-"""The arguments of the command line, in words; what they ask for is in the room of commands."""
+"""The arguments of the command line and their help; the commands themselves are in `commands`."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ EXAMPLE = """example:
   ratebound reproduce adult
 
 exit status:
-  0    no promise is shown to be broken (predict, inspect, convert, reproduce: all is written; serve: it
-       was asked to stop)
-  1    some promise is (train: or no model keeps them all; certify: not shown to hold; monitor: found to
-       be broken; release: refused; explain: no classifier could keep them all); --fail-on says what
-       else, or less
+  0    no promise is shown to be broken (predict, inspect, convert, reproduce: everything is written;
+       serve: it was asked to stop)
+  1    some promise is shown to be broken (train: or no model keeps them all; certify: some promise is
+       not shown to hold; release: refused; explain: no classifier could keep them all);
+       --fail-on changes this
   2    bad usage or input
-  3    failed otherwise: no space left, out of memory, a defect of ratebound
-  130  interrupted: train has written the model so far, if any, reproduce the games that had ended
-  141  whoever read the output has closed it, as head does
+  3    another failure: no space left, out of memory, a bug in ratebound
+  130  interrupted: train has written the model so far, if any; reproduce, the games that had ended
+  141  the reader of the output has closed it, as head does
   143  terminated"""
 
 
@@ -74,16 +74,16 @@ class _NamedFile(argparse.Action):
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
         name, _, path = values.partition("=")
-        found = getattr(namespace, self.dest, {})
-        if not path or name in found:
+        earlier = getattr(namespace, self.dest, {})
+        if not path or name in earlier:
             parser.error(f"{option} takes NAME=FILE, each name once, as in steering=experts.csv")
-        setattr(namespace, self.dest, {**found, name: path})
+        setattr(namespace, self.dest, {**earlier, name: path})
 
 
 def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """What is read from the command line; what was not said is not in the result.
+    """The parser of the command line. Flags that are not given are absent from its result.
 
-    If its `words` name decisions, there is no model to name.
+    If `words` contain ``--decision``, the commands take no model.
     """
     with_model = not any(word.partition("=")[0] == "--decision" for word in words)
     whole = _Parser(
@@ -110,7 +110,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
 
 
 def _add_inspect(commands: Any) -> None:
-    inspect = _command(commands, "inspect", "show what training would make of each column of a table")
+    inspect = _command(commands, "inspect", "show how training would treat each column of a table")
     _add_table(inspect)
     inspect.add_argument("--html", metavar="FILE", help="also write it as a page")
 
@@ -127,39 +127,39 @@ def _add_train(commands: Any) -> None:
         "--confidence",
         type=_probability,
         metavar="P",
-        help=f"how likely all promises should hold on new rows (default {CONFIDENCE}), or none",
+        help=f"confidence that all promises hold on new rows (default {CONFIDENCE}), or none",
     )
     add(
         "--method",
         choices=METHODS,
-        help="how the model is found: plug-in learns what each promise costs, and solves for one rule; "
-        "game trains against multipliers; auto (default) is plug-in, and game where that cannot be",
+        help="how to train: plug-in learns what each promise costs, and solves for one rule; game "
+        "trains against multipliers; auto (default) is plug-in if possible, and game otherwise",
     )
     add(
         "--groups",
         metavar="COLUMN",
-        help="which rows belong together, such as those of one customer (default: each is by itself)",
+        help="which rows belong together, such as one customer's (default: each row is independent)",
     )
     add("--certify", type=float, metavar="SHARE", help="share of the rows to certify the promises on")
-    add("--epochs", type=int, metavar="N", help="of the game: passes over the rows (40), or trees (100)")
+    add("--epochs", type=int, metavar="N", help="for game: passes over the rows (40), or trees (100)")
     add("--max-time", type=float, metavar="SECONDS", help="stop training after this many seconds")
     add("--force", action="store_true", help="replace the model in that folder, if there is one")
-    add("--resume", action="store_true", help="go on with an interrupted run of the same words")
+    add("--resume", action="store_true", help="continue an interrupted run with the same arguments")
     add(
         "--player",
         choices=PLAYERS,
-        help="of the game: which algorithm sets the multipliers (default auto)",
+        help="for game: the algorithm that sets the multipliers (default auto)",
     )
     add(
         "--solution",
         choices=SOLUTIONS,
-        help="of the game: what to make of the iterates (default shrink)",
+        help="for game: how to make a model of the iterates (default shrink)",
     )
     _add_fail_on(train)
 
 
 def _probability(text: str) -> float | str:
-    """A number, or a word that is checked with everything else that was asked for."""
+    """A number, or a word that is checked later with the other arguments."""
     try:
         return float(text)
     except ValueError:
@@ -167,7 +167,7 @@ def _probability(text: str) -> float | str:
 
 
 def _add_explain(commands: Any) -> None:
-    _add_problem(_command(commands, "explain", "say whether promises can be kept, and at what price"))
+    _add_problem(_command(commands, "explain", "tell whether promises can be kept, and at what price"))
 
 
 def _add_problem(command: argparse.ArgumentParser) -> None:
@@ -181,7 +181,7 @@ def _add_problem(command: argparse.ArgumentParser) -> None:
         "--guessed",
         metavar="WORDS",
         action="append",
-        help="how a group is known that is guessed or missing, such as 'race: p_black, p_white', 'race: "
+        help="what is known about a guessed or missing group, such as 'race: p_black, p_white', 'race: "
         "audited = race_seen' or 'race: missing = anything'; may be repeated",
     )
     add("--model", choices=MODELS, help="what to train (default linear)")
@@ -191,23 +191,23 @@ def _add_problem(command: argparse.ArgumentParser) -> None:
 
 
 def _add_table(command: argparse.ArgumentParser) -> None:
-    """The table to train on, and what of it the model sees."""
+    """The table to train on, and the columns that the model sees."""
     add = command.add_argument
     add("data", nargs="+", help=f"{TABLES}; or a TOML file whose keys are data and these flags")
     add("--label", metavar="COLUMN", help="the column to predict")
-    add("--positive", metavar="VALUE", help="of two labels, the one that means yes (default: the last)")
-    add("--refer", metavar="NAME", help="what a decision is called that refers a row to a person")
+    add("--positive", metavar="VALUE", help="the one of two labels that means yes (default: the last)")
+    add("--refer", metavar="NAME", help="the name of the decision that refers a row to a person")
     add("--drop-unlabelled", action="store_true", help="leave out rows without a label")
     add("--features", **COLUMNS, help="columns the model sees (default: all but the label)")
-    add("--exclude", **COLUMNS, help="columns the model must not see; promises may speak of them")
-    add("--categorical", **COLUMNS, help="columns of numbers that are codes of categories")
+    add("--exclude", **COLUMNS, help="columns the model must not see; promises may use them")
+    add("--categorical", **COLUMNS, help="columns whose numbers are codes of categories")
     add("--weight", metavar="COLUMN", help="a column with the weight of each row")
     _add_reading(command)
 
 
 def _add_audit(commands: Any, with_model: bool) -> None:
     audit = _command(
-        commands, "audit", "check promises on rows: of a saved model, or of decisions that were made"
+        commands, "audit", "check promises on rows, for a saved model or for decisions that were made"
     )
     _add_model(audit, with_model)
     _add_decision(audit)
@@ -217,16 +217,16 @@ def _add_audit(commands: Any, with_model: bool) -> None:
     add(
         "--clusters",
         metavar="COLUMN",
-        help="which rows were drawn together, such as those of one customer (default: each row alone)",
+        help="which rows were drawn together, such as one customer's (default: each row alone)",
     )
     add(
         "--template",
         choices=TEMPLATES,
-        help="a form that others ask for, in place of the report: impact ratios of New York's Local Law "
+        help="a standard form in place of the report: impact ratios of New York's Local Law "
         "144 or of lenders, the headings of Annex IV of the EU AI Act, or a model card",
     )
     add("--by", **COLUMNS, help="ll144, lending: columns of the categories (default: found by name)")
-    add("--score", metavar="COLUMN", help="ll144, lending: a column of scores to measure besides")
+    add("--score", metavar="COLUMN", help="ll144, lending: a column of scores to measure too")
     add(
         "--about",
         type=Path,
@@ -241,14 +241,14 @@ def _add_certify(commands: Any, with_model: bool) -> None:
     certify = _command(
         commands,
         "certify",
-        "show that promises hold on new rows, of a saved model on rows it has not seen, or of decisions",
+        "show that promises hold on new rows, by a saved model's unseen rows, or by decisions",
     )
     _add_model(certify, with_model)
     _add_decision(certify)
     _add_labels(certify)
     add = certify.add_argument
-    add("--confidence", type=float, metavar="P", help="how sure to be (default 0.95)")
-    add("--in-expectation", action="store_true", help="of a mixture, what it does on average")
+    add("--confidence", type=float, metavar="P", help="the confidence (default 0.95)")
+    add("--in-expectation", action="store_true", help="certify a mixture's average, not its draw")
     add("--key", metavar="COLUMN", help="ids, as for predict: the same decisions are counted")
     add("--save", action="store_true", help="keep the certificate with the model")
 
@@ -262,53 +262,53 @@ def _add_predict(commands: Any) -> None:
     add(
         "--probability",
         action="store_true",
-        help="also write the probability of the label: of yes, or each",
+        help="also write the probability of each label, or only of yes if there are two",
     )
-    add("--decision-probability", action="store_true", help="also write that of the decision")
+    add("--decision-probability", action="store_true", help="also write the decision's probability")
     add(
         "--reasons",
         action="store_true",
-        help="also write what the label and each promise add to a score, and for a no the columns that "
-        "speak most against a yes",
+        help="also write what the label and each promise add to a score, and for each no, the columns "
+        "that count most against a yes",
     )
     add(
         "--safe-csv",
         action=argparse.BooleanOptionalAction,
-        help="put an apostrophe before texts that a spreadsheet would run as formulas, ids too",
+        help="put an apostrophe before texts, including ids, that a spreadsheet would run as formulas",
     )
 
 
 def _add_serve(commands: Any) -> None:
-    words = "decide on rows that are sent as JSON, over HTTP: POST /decide, GET /health"
+    words = "decide on rows that are sent as JSON over HTTP: POST /decide, GET /health"
     serve = _command(commands, "serve", words, json=False)
     add = serve.add_argument
     add("model", type=Path, help="the folder that train wrote, or its model file")
-    add("--host", metavar="ADDRESS", help="where to listen (default 127.0.0.1, this machine alone)")
-    add("--port", type=int, metavar="N", help="the port, 0 for any that is free (default 8000)")
+    add("--host", metavar="ADDRESS", help="where to listen (default 127.0.0.1, this machine only)")
+    add("--port", type=int, metavar="N", help="the port, or 0 for any free port (default 8000)")
     add("--key", metavar="NAME", help="ids, as for predict: each row must have one")
     add("--max-bytes", type=int, metavar="N", help="the largest request (default 1048576)")
-    add("--trusted", nargs="+", action="extend", metavar="TYPE", help="types the model may be built of")
+    add("--trusted", nargs="+", action="extend", metavar="TYPE", help="types the model may contain")
 
 
 def _add_monitor(commands: Any, with_model: bool) -> None:
     monitor = _command(
         commands,
         "monitor",
-        "watch promises on rows as they come: of a saved model, or of decisions that were made",
+        "watch promises on rows as they arrive, for a saved model or for decisions that were made",
     )
     _add_model(monitor, with_model)
     _add_decision(monitor)
     add = monitor.add_argument
-    add("--state", required=True, type=Path, metavar="FILE", help="what was seen so far; made if absent")
+    add("--state", required=True, type=Path, metavar="FILE", help="the state so far; created if absent")
     add("--label", metavar="COLUMN", help="the column with the labels, if promises need them")
     add("--drop-unlabelled", action="store_true", help="with --decision: leave out rows without a label")
     add("--key", metavar="COLUMN", help="ids, as for predict")
-    add("--confidence", type=float, metavar="P", help="that no alarm is false, ever (default 0.95)")
-    add("--strata", **COLUMNS, help="columns, such as a site, within whose values groups are compared")
-    add("--decided", metavar="COLUMN", help="when rows were decided: they are taken in that order")
-    add("--wait", type=float, metavar="DAYS", help="and that long after, when labels are known")
-    add("--ledger", type=Path, metavar="FILE", help="of a change plan, to write alarms on")
-    add("--now", metavar="DATE", help="which day it is, or moment if --decided holds numbers (today)")
+    add("--confidence", type=float, metavar="P", help="that no alarm is ever false (default 0.95)")
+    add("--strata", **COLUMNS, help="compare groups within each value of these columns, such as a site")
+    add("--decided", metavar="COLUMN", help="when each row was decided; rows are taken in that order")
+    add("--wait", type=float, metavar="DAYS", help="days until a row's label is known")
+    add("--ledger", type=Path, metavar="FILE", help="a change plan's ledger, to write alarms to")
+    add("--now", metavar="DATE", help="the current day, or number if --decided holds numbers (today)")
     add("--population", **POPULATION)
 
 
@@ -363,25 +363,25 @@ def _add_studio(commands: Any) -> None:
 def _add_convert(commands: Any) -> None:
     convert = _command(commands, "convert", "write CSVs as Parquet, for tables larger than memory")
     add = convert.add_argument
-    add("data", nargs="+", help="CSV files, packed or not; a pattern in quotes; or -")
+    add("data", nargs="+", help="CSV files, compressed or not; a pattern in quotes; or -")
     add(
         "--out",
         type=Path,
         metavar="FILE",
-        help="one file for all (default: one beside each, as rows.csv.parquet, if it is not there yet)",
+        help="one file for all (default: one beside each, as rows.csv.parquet, unless it exists)",
     )
     _add_reading(convert)
 
 
 def _add_reproduce(commands: Any) -> None:
-    reproduce = _command(commands, "reproduce", "run the paper's experiments, beside its tables")
+    reproduce = _command(commands, "reproduce", "run the paper's experiments, compared with its tables")
     add = reproduce.add_argument
-    add("name", help=f"{', '.join(EXPERIMENTS)}; or all of those whose files are found")
+    add("name", help=f"{', '.join(EXPERIMENTS)}; or all, for each whose files are present")
     add(
         "--data",
         type=Path,
         metavar="FOLDER",
-        help="where data files are that do not ship with the package",
+        help="the folder of data files that do not ship with the package",
     )
     add("--seeds", type=int, metavar="N", help="how many random splits to average over (default 1)")
     add("--out", type=Path, metavar="FOLDER", help="where to write everything (default reproduced)")
@@ -391,8 +391,8 @@ def _add_reproduce(commands: Any) -> None:
     add(
         "--proxy",
         choices=PROXIES,
-        help=f"what swap and external descend in place of each rate {own}; of lagrangian, the paper's "
-        "baseline, it is always the hinge",
+        help=f"what swap and external descend in place of each rate {own}; lagrangian, the paper's "
+        "baseline, always uses the hinge",
     )
     add("--loss", choices=PROXIES, help=f"what stands in for errors in the objective {own}")
     add(
@@ -400,7 +400,7 @@ def _add_reproduce(commands: Any) -> None:
         nargs="+",
         action="extend",
         choices=PLAYERS[1:],
-        help="whose rows the table has, beside those without constraints (default: all)",
+        help="the players in the table, beside the rows without constraints (default: all)",
     )
     add(
         "--rates",
@@ -425,8 +425,8 @@ def _pair_of_rates(given: str) -> tuple[float, float]:
         model = multipliers = math.nan
     if not all(0 < rate < math.inf for rate in (model, multipliers)):
         raise argparse.ArgumentTypeError(
-            f"{given!r} is no pair of learning rates above 0, as in 0.01/0.1: that of the model, and "
-            "that of the multipliers"
+            f"{given!r} is not a pair of learning rates above 0, as in 0.01/0.1: the model's rate, then "
+            "the multipliers'"
         )
     return model, multipliers
 
@@ -434,8 +434,8 @@ def _pair_of_rates(given: str) -> tuple[float, float]:
 # --- what several commands have in common --------------------------------------------------------
 
 TABLES = (
-    "CSV, Parquet or Arrow files, packed or not; a pattern in quotes; a folder of Parquet files; or - "
-    "for the standard input"
+    "CSV, Parquet or Arrow files, compressed or not; a pattern in quotes; a folder of Parquet files; or "
+    "- for the standard input"
 )
 COLUMNS: Any = {"nargs": "+", "action": "extend", "metavar": "COLUMN"}  # a b, or a,b
 POPULATION: Any = {
@@ -450,21 +450,21 @@ def _add_model(command: argparse.ArgumentParser, with_model: bool = True) -> Non
     if with_model:
         add("model", type=Path, help="the folder that train wrote, or its model file")
     add("data", nargs="+", help=TABLES)
-    add("--trusted", nargs="+", action="extend", metavar="TYPE", help="types the model may be built of")
+    add("--trusted", nargs="+", action="extend", metavar="TYPE", help="types the model may contain")
     _add_reading(command)
 
 
 def _add_decision(command: argparse.ArgumentParser) -> None:
-    """What says that there is no model, but decisions that someone made."""
+    """The flags for decisions that someone made, instead of a model."""
     add = command.add_argument
     add(
         "--decision",
         metavar="COLUMN",
         help="without a model: the column of the decisions that were made, or a condition such as "
-        "'status == \"approved\"'; then name no model, but the tables alone",
+        "'status == \"approved\"'; then give only the tables, not a model",
     )
     add("--require", metavar="PROMISE", action="append", help="with --decision: a promise about them")
-    add("--positive", metavar="VALUE", help="with --decision: of two labels, the one that means yes")
+    add("--positive", metavar="VALUE", help="with --decision: the one of two labels that means yes")
 
 
 def _add_labels(command: argparse.ArgumentParser) -> None:
@@ -478,8 +478,8 @@ def _add_labels(command: argparse.ArgumentParser) -> None:
 
 def _add_reading(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("--sep", metavar="CHARACTER", help="what parts the cells, such as ; or tab (default: found out)")
-    add("--encoding", metavar="NAME", help="of a text, such as cp1252 (default: found out)")
+    add("--sep", metavar="CHARACTER", help="the separator, such as ; or tab (default: detected)")
+    add("--encoding", metavar="NAME", help="the text encoding, such as cp1252 (default: detected)")
     add(
         "--header",
         action=argparse.BooleanOptionalAction,
@@ -488,7 +488,7 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
     add(
         "--on-disk",
         action="store_true",
-        help="leave rows on disk, and read some at a time (Parquet too large for memory: always)",
+        help="keep rows on disk and read them in parts (always, if Parquet is too large for memory)",
     )
 
 
@@ -496,8 +496,8 @@ def _add_fail_on(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--fail-on",
         choices=FAIL_ON,
-        help="what to exit with 1 for: a promise shown to be broken (default), also one that is not "
-        "shown to hold, or only that training could not keep them all",
+        help="when to exit with 1: if a promise is shown to be broken (default), also if one is not "
+        "shown to hold, or only if training could not keep them all",
     )
 
 
@@ -515,7 +515,7 @@ def _command(commands: Any, name: str, words: str, *, json: bool = True) -> argp
             nargs="?",
             const="-",
             metavar="FILE",
-            help="also write the answer as JSON; without a file, or with -, print nothing but that",
+            help="also write the answer as JSON; without a file, or with -, print only the JSON",
         )
     add("--quiet", action="store_true", help="show no progress; train: print one line at the end")
     return added

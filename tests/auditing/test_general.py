@@ -160,7 +160,7 @@ REFUSES = {
 
 @pytest.mark.parametrize("who", REFUSES)
 def test_what_knows_rates_alone_names_it_and_says_what_to_do(who, mixture):
-    with pytest.raises(ValueError, match=r"gap <= 0.02: .* knows rates alone") as error:
+    with pytest.raises(ValueError, match=r"gap <= 0.02: .* handles only rates") as error:
         REFUSES[who](NEW.population(), mixture)
     said = str(error.value)
     assert who in said
@@ -170,7 +170,7 @@ def test_what_knows_rates_alone_names_it_and_says_what_to_do(who, mixture):
 def test_other_promises_of_a_fitted_estimator_are_rates_too(brief):
     fitted = rb.RateConstrainedClassifier("recall() >= 0.6", random_state=0, method="plug-in")
     fitted.fit(TABLE.X, TABLE.y)
-    with pytest.raises(ValueError, match=r"gap <= 0.02: with_constraints knows rates alone"):
+    with pytest.raises(ValueError, match=r"gap <= 0.02: with_constraints handles only rates"):
         fitted.with_constraints(OWN)
 
 

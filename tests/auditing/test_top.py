@@ -123,7 +123,7 @@ def test_words():
     [
         ("precision(top=0) >= 0.5", "whole number of rows, as in top=100, or a share"),
         ("precision(top=2.5) >= 0.5", "whole number of rows, as in top=100, or a share"),
-        ("precision(per=10) >= 0.5", r"per= beside top= alone, as in precision\(top=100, per=10\)"),
+        ("precision(per=10) >= 0.5", r"per= only with top=, as in precision\(top=100, per=10\)"),
         ("recall(top=0.1, per=10) >= 0.5", "a share of the rows.*leave out per="),
         ("recall(top=20, per=10) >= 0.5", "top= is at most per="),
         ("precision(top=10, at=0.5) >= 0.5", "leave out at="),

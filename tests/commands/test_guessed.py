@@ -72,9 +72,9 @@ def test_a_run_file_says_it_too(folder, capsys) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("race", "'race' does not say how a column is known: write 'race: p_black, p_white'"),
-        ("race: p_a", "probabilities of two values at least"),
-        ("race: audited = seen, p_a", "does not say how a column is known"),
+        ("race", "cannot read 'race': write 'race: p_black, p_white'"),
+        ("race: p_a", "probabilities of at least two values"),
+        ("race: audited = seen, p_a", "cannot read"),
         ("race: missing = nothing", "missing= takes 'anything'"),
         ("race: audited = seen, worst = 2", "worst, a confidence such as 0.9,"),
         ("race: p_c, p_b", 'there is no probability that race is "a"'),

@@ -262,8 +262,8 @@ REFUSED = [
     (["adult", "--json", "nowhere/file.json"], "--json nowhere/file.json: cannot write in"),
     (["adult", "--proxy", "ramp"], "argument --proxy: invalid choice: 'ramp'"),
     (["adult", "--player", "auto"], "argument --player: invalid choice: 'auto'"),
-    (["adult", "--rates", "0.1"], "'0.1' is no pair of learning rates above 0, as in 0.01/0.1"),
-    (["adult", "--rates", "0.1/nan"], "'0.1/nan' is no pair of learning rates above 0"),
+    (["adult", "--rates", "0.1"], "'0.1' is not a pair of learning rates above 0, as in 0.01/0.1"),
+    (["adult", "--rates", "0.1/nan"], "'0.1/nan' is not a pair of learning rates above 0"),
     (["adult", "--colour", "red"], "unrecognized arguments: --colour red"),
     ([], "the following arguments are required: name"),
 ]  # fmt: skip

@@ -375,12 +375,12 @@ def test_a_setting_that_diverges_does_not_stop_the_others():
 )
 def test_learners_that_cannot_take_one_say_what_can(learner, name):
     compiled = rb.compile(rb.Problem("error_rate()", [calibration()]), ROWS)
-    with pytest.raises(ValueError, match=rf"gap <= 0.02: {name} knows rates alone.*Use rb.Torch"):
+    with pytest.raises(ValueError, match=rf"gap <= 0.02: {name} handles only rates.*Use rb.Torch"):
         rb.play(compiled, learner, rounds=1)
 
 
 def test_folds_and_theorems_are_refused():
-    with pytest.raises(ValueError, match=r"gap <= 0.02: judge=rb.Folds\(...\) knows rates alone"):
+    with pytest.raises(ValueError, match=r"gap <= 0.02: judge=rb.Folds\(...\) handles only rates"):
         played(calibration(), judge=rb.Folds(2))
     with pytest.raises(ValueError, match=r"gap <= 0.02: the size .* has no known bound"):
         played(calibration(), player=rb.SwapRegret("theorem", optimizer="sgd"))

@@ -39,9 +39,9 @@ def test_a_cost_has_one_form_that_is_read_back(said, printed):
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
-        ({}, "say what errors cost, as in"),
-        ({"sex": "F"}, "say what errors cost, as in"),
-        ({"false_negative": -1}, "takes a number from 0 on, got -1"),
+        ({}, "give the cost of errors, as in"),
+        ({"sex": "F"}, "give the cost of errors, as in"),
+        ({"false_negative": -1}, "takes a number that is not negative, got -1"),
         ({"false_negative": 0, "false_positive": 0}, "nothing to count"),
         ({"false_negative": True}, "false_negative= of a cost, or a column"),
         ({"false_negative": float("inf")}, "finite"),
@@ -52,7 +52,7 @@ def test_a_cost_has_one_form_that_is_read_back(said, printed):
         ({"label": "a", "predicted": "b", "false_negative": 2}, "both are said"),
         ({"label": "a", "predicted": "b", "of": "a"}, "leave out of="),
         ({"column": "loan", "per": 0}, "above 0"),
-        ({"column": "loan", "versus": "live"}, "cost takes no versus="),
+        ({"column": "loan", "versus": "live"}, "cost does not take versus="),
     ],
 )
 def test_what_is_no_cost_is_refused(said, complaint):

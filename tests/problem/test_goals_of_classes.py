@@ -126,9 +126,9 @@ def test_a_class_without_rows_in_a_group_is_named():
         ('recall(of="cta") >= 0.1', 'no class "cta", did you mean "cat"'),
         ("recall(of=1) >= 0.1", 'no class 1. The classes are "bird", "cat", "dog"'),
         ('confusion(label="cat", predicted="rat") <= 0.1', 'no class "rat"'),
-        ("recall() >= 0.5", 'there are 3 classes, so say which one it speaks of: recall\\(of="bird"\\)'),
+        ("recall() >= 0.5", 'there are 3 classes, so name one: recall\\(of="bird"\\)'),
         ("precision() >= 0.5", "there are 3 classes, so say which one"),
-        ('accuracy(of="cat") >= 0.5', "accuracy takes no of=, it counts every class"),
+        ('accuracy(of="cat") >= 0.5', "accuracy does not take of=, since it counts every class"),
         ("recall(of=None) >= 0.1", "compared with a text|got None"),
     ],
 )

@@ -168,7 +168,7 @@ def test_slips_are_named(text):
 
 
 def test_a_kind_that_counts_every_class_takes_none():
-    with pytest.raises(TypeError, match="accuracy takes no of=, it counts every class"):
+    with pytest.raises(TypeError, match="accuracy does not take of=, since it counts every class"):
         rb.accuracy(of="cat")
     with pytest.raises(TypeError, match="confusion takes two classes"):
         rb.confusion(label="cat")

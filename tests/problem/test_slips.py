@@ -213,7 +213,7 @@ def test_lists_of_promises_that_hold_themselves():
         (lambda: rb.churn(versus=None), "churn: versus= takes the column"),
         (lambda: rb.win_loss_ratio(versus=None), "win_loss_ratio: versus= takes the column"),
         (lambda: rb.no_lost_benefits(versus=None), "versus= takes the column"),
-        (lambda: rb.statistical_parity(groups=5, slack=0.1), "groups takes subsets"),
+        (lambda: rb.statistical_parity(groups=5, slack=0.1), "groups takes conditions"),
         (lambda: rb.statistical_parity({"a": (1, 2)}, ratio="x"), "ratio takes a number"),
         (lambda: rb.thresholds(rb.Problem("error_rate()"), X[:, 0], rb.Population(X, Y), known=None),
          "known takes columns"),

@@ -166,7 +166,7 @@ def test_numpy_numbers_are_numbers_on_either_side(number):
 
 age = column("age")
 REFUSED = {  # why: what raises TypeError, and the hint it gives
-    "product of rates": (lambda: recall() * accuracy(), "linear.*only multiplied by a number"),
+    "product of rates": (lambda: recall() * accuracy(), "linear.*only be multiplied by a number"),
     "quotient of quotients": (lambda: recall() / (recall() / accuracy()), "not a sum of rates"),
     "rate with text": (lambda: recall() + "0.1", "only a number or a rate.*'0.1'"),
     "rate with truth": (lambda: True * recall(), "only a number or a rate.*True"),
@@ -191,12 +191,12 @@ REFUSED = {  # why: what raises TypeError, and the hint it gives
     "negated ratio": (lambda: -precision(), "compare it with a number"),
     "negated area": (lambda: -roc_auc(), "compare it with a number"),
     "rate plus ratio": (lambda: recall() + precision() >= 0.9, "is an objective"),
-    "ratio plus ratio": (lambda: precision() + precision(), "to one ratio, not to two"),
+    "ratio plus ratio": (lambda: precision() + precision(), "one ratio, not two"),
     "rate minus ratio": (lambda: recall() - precision(), "not a sum of rates"),
     "rate times ratio": (lambda: recall() * precision(), "linear"),
     "rate over ratio": (lambda: recall() / precision(), "not a sum of rates"),
     "rate against ratio": (lambda: recall() >= precision(), "compare it with a number"),
-    "ratio against rate": (lambda: precision() >= recall(), "compares with a number only"),
+    "ratio against rate": (lambda: precision() >= recall(), "can only be compared with a number"),
     "ratio against text": (lambda: precision() >= "a", "only a number"),
     "area from above": (lambda: roc_auc() <= 0.9, r"from below only: write roc_auc\(bins=10\) >= 0.9"),
     "number above area": (lambda: 0.9 >= roc_auc(), "from below only"),  # noqa: SIM300
@@ -218,7 +218,7 @@ REFUSED = {  # why: what raises TypeError, and the hint it gives
     "column named by a fraction": (lambda: column(1.5), "non-empty string or a whole number"),
     "column named by a truth value": (lambda: column(True), "non-empty string"),
     "value that is missing": (lambda: age == float("nan"), r"missing\(column\)"),
-    "size from below": (lambda: abs(recall() - accuracy()) >= 0.1, "from above only"),
+    "size from below": (lambda: abs(recall() - accuracy()) >= 0.1, "takes only an upper bound"),
     "size of a ratio": (lambda: abs(precision()), "compare it with a number"),
     "column without name": (lambda: column(""), "non-empty string"),
     "population by number": (lambda: recall(on=1), "on= takes a name"),
@@ -305,7 +305,7 @@ def test_equal_whatever_the_order_of_terms():
     [lambda: recall(versus="live"), lambda: recall(bins=3), lambda: rb.roc_auc(at=0.5)],
 )
 def test_options_of_other_rates_are_not_taken_for_columns(call):
-    with pytest.raises(TypeError, match=r"takes no (versus|bins|at)=; a column of that name"):
+    with pytest.raises(TypeError, match=r"does not take (versus|bins|at)=; if this is a column"):
         call()
 
 

@@ -34,9 +34,9 @@ def test_values_of_columns_may_be_said() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "nothing is said"),
-        ({"probabilities": ["p_a", "p_b"], "missing": "anything"}, "probabilities and missing are two"),
-        ({"audited": "seen", "missing": "anything"}, "say one of"),
+        ({}, "nothing is given"),
+        ({"probabilities": ["p_a", "p_b"], "missing": "anything"}, "probabilities and missing exclude"),
+        ({"audited": "seen", "missing": "anything"}, "give one of"),
         ({"missing": "anything", "values": ["a"]}, "values="),
         ({"probabilities": "p_a"}, "several columns"),
     ],
@@ -49,8 +49,8 @@ def test_one_way_is_said(options: dict[str, object], words: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"probabilities": ["black", "white"]}, "do not tell values"),
-        ({"probabilities": ["p_a"]}, "do not tell values|two values at least"),
+        ({"probabilities": ["black", "white"]}, "do not tell the values"),
+        ({"probabilities": ["p_a"]}, "do not tell the values|at least two values"),
         ({"probabilities": ["p_a", "p_b"], "values": ["a"]}, "1 values for 2 columns"),
         ({"probabilities": ["p_a", "p_b"], "values": ["a", "a"]}, "'a' is given twice"),
         ({"probabilities": {"a": "p", "b": "p"}}, "'p' is given twice"),
@@ -65,9 +65,9 @@ def test_what_makes_no_sense_is_refused(options: dict[str, object], words: str) 
 
 def test_a_column_is_known_in_one_way() -> None:
     one, two = ANYTHING, rb.guessed("race", audited="seen")
-    with pytest.raises(ValueError, match="'race' is said twice"):
+    with pytest.raises(ValueError, match="'race' is given twice"):
         rb.Problem("error_rate()", guessed=[one, two])
-    with pytest.raises(ValueError, match="two columns say nothing of both"):
+    with pytest.raises(ValueError, match="two columns do not give the probabilities of both"):
         rb.Problem(
             "error_rate()",
             guessed=[rb.guessed(name, probabilities=["p_a", "p_b"]) for name in ("race", "sex")],

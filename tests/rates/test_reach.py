@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import ratebound as rb
 
 REFUSED = {
-    "recall() >= 95": "no model can keep this, recall() is never above 1; did you mean recall() >=",
+    "recall() >= 95": "no model can keep this, since recall() is never above 1; did you mean recall() ",
     "0.95 <= 0.01 * recall()": "is never above 0.01",
     "precision() >= 1.2": "precision() is never above 1",
     "precision() >= 80": "did you mean precision() >= 0.8?",

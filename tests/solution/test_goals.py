@@ -202,7 +202,7 @@ def test_what_has_no_best_is_refused_with_what_to_write(build, words):
     ("build", "words"),
     [
         (lambda: rb.smallest(rb.g_mean(), rb.recall()), "takes rates, sums of rates and ratios"),
-        (lambda: rb.Problem(minimize=abs(rb.recall() - 0.5)), "is written largest"),
+        (lambda: rb.Problem(minimize=abs(rb.recall() - 0.5)), "minimize largest"),
         (lambda: rb.Problem(maximize=rb.roc_auc()), "bound it instead"),
         (lambda: rb.g_mean() >= 0.7, "takes no bound"),
         (lambda: rb.smallest(rb.recall(), rb.accuracy()) >= 0.7, "one of each part: recall"),

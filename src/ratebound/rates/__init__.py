@@ -1,10 +1,10 @@
-"""What may be said: rates, expressions, constraints and goals. No data, no arrays.
+"""The language of promises: rates, expressions, constraints and goals. No data, no arrays.
 
-`rb.rates` lists the words themselves; goals are in `rb.goals`.
+`rb.rates` lists the rates; goals are in `rb.goals`.
 """
 
-# Importing the named rates and the goals fills the tables that text, and constraints that are unpickled,
-# look them up in: whoever imports anything of this room finds them full.
+# Text and unpickled constraints look up rates and goals in tables. The two imports below fill these
+# tables, so they are full for anyone who imports from this room.
 from ratebound.rates import goals as goals
 from ratebound.rates import named
 from ratebound.rates.alike import equal

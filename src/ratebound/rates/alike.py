@@ -1,4 +1,4 @@
-"""Rates that are to be alike: up to a difference, or up to a factor."""
+"""Rates that must be similar: up to a difference, or up to a factor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ratebound.rates.expressions import Constraint, Expression
 from ratebound.rates.grouping import Groups, as_groups
 from ratebound.rates.subsets import Value
 
-PERCENT_FACTOR = 10.0  # rates that differ by this factor are not alike: it must be meant in percent
+PERCENT_FACTOR = 10.0  # nobody calls rates that differ by this factor similar: a percentage is meant
 Against = Literal["overall", "pairwise"]
 
 
@@ -23,10 +23,10 @@ def equal(left: Expression, right: Expression | float, *, slack: float) -> list[
     left : Expression
         A rate, or a sum of rates.
     right : Expression or float
-        What it is to be equal to.
+        What it must equal.
     slack : float
-        How far the two may be apart, both ways. There is no default, since how much is allowed is for
-        people to say; a little steadies training.
+        How far apart the two may be, in either direction. There is no default: people must decide how
+        large a difference they allow. A small slack makes training more stable.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def alike(
     of: Value | None = None,
     harm: bool = False,
 ) -> list[Constraint]:
-    """`rate` alike for all groups, against the overall rate or between every two groups."""
+    """Promises that `rate` is similar in all groups: to the overall rate, or for each pair of groups."""
     subsets = as_groups(groups)
     if against == "overall":
         pairs = [(rate(g, of=of, on=on), rate(of=of, on=on)) for g in subsets]
@@ -69,7 +69,7 @@ def alike(
         pairs = [(rate(a, of=of, on=on), rate(b, of=of, on=on)) for a, b in permutations(subsets, 2)]
     else:
         raise ValueError(f"against must be 'overall' or 'pairwise', got {against!r}")
-    # Every ordered pair occurs, so that one side of each is enough.
+    # Both orders of each pair occur, so one bound for each order is enough.
     sides = 1 if against == "pairwise" else 2
     return [c for left, right in pairs for c in close(left, right, slack, ratio, harm)[:sides]]
 
@@ -77,7 +77,7 @@ def alike(
 def close(
     left: Expression, right: Expression, slack: float | None, ratio: float | None, harm: bool = False
 ) -> list[Constraint]:
-    """Two bounds for a slack; one for a ratio, turned round for what is a harm to its group."""
+    """Two bounds for a slack, one for a ratio; the ratio is inverted for a rate that harms its group."""
     if (slack is None) == (ratio is None):
         raise ValueError("give either slack= (an additive difference) or ratio= (a factor)")
     if slack is not None:

@@ -1,8 +1,8 @@
-"""Objectives that are no sums of rates: the worst of several, means that punish a low one, divergences.
+"""Objectives that are not sums of rates: the worst of several, means that punish a low rate, divergence.
 
-Only what can be solved is here (Narasimhan et al., 2019): concave functions to be maximised, convex ones
-to be minimised, and the smallest or largest of sums and ratios. Words alone; what they come to on data,
-and how they are solved, is in ``problem/reductions``.
+This module holds only objectives that can be solved (Narasimhan et al., 2019): concave functions to
+maximise, convex functions to minimise, and the smallest or largest of sums and ratios. It only defines
+them; ``problem/reductions`` evaluates them on data and solves them.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ class Extreme(SingleMetric):
 
     def _bound(self, other: Any) -> NoReturn:
         raise TypeError(
-            f"{self.kind}(...) is an objective; as a promise it is one of each part: "
+            f"{self.kind}(...) is an objective; as a promise, bound each part: "
             f"{self.parts[0]} {'>=' if self.kind == 'smallest' else '<='} {other}, and so on"
         )
 
 
 @dataclass(frozen=True, repr=False)
 class Curve(SingleMetric):
-    """A function of a few rates that bends one way: a mean that punishes a low rate, or a divergence."""
+    """A concave or convex function of a few rates: a mean that punishes a low rate, or a divergence."""
 
-    rate: Rate  # its words
+    rate: Rate  # its name and options
 
     @property
     def kind(self) -> str:
@@ -67,14 +67,14 @@ class Curve(SingleMetric):
 
     @property
     def target(self) -> float | None:
-        """Of a divergence, the share of yeses that it is measured from; None for that of the labels."""
+        """The positive rate that a divergence is measured from; None for the labels' prevalence."""
         target = dict(self.rate.own).get("target")
         return None if target is None else float(target)
 
     def parts(self, classes: Sequence[Value] = ()) -> tuple[Expression, ...]:
-        """The rates it is a function of; of several classes, one for each of `classes`.
+        """The rates it is a function of; for more than two classes, one rate for each of `classes`.
 
-        Of a divergence these are the shares decided, and then those aimed at where labels say them.
+        A divergence has the shares of decisions first. If its target is the labels, their shares follow.
         """
         if self.kind == "kl_divergence":
             decided, label = ("positive_rate", "negative_rate"), "prevalence"
@@ -92,11 +92,13 @@ class Curve(SingleMetric):
         return tuple(Expression(((one, 1.0),)) for one in (*decisions, *(aimed if labelled else ())))
 
     def _bound(self, other: Any) -> NoReturn:
-        raise TypeError(f"{self} is an objective and takes no bound: bound {self.parts()[0]}, say")
+        raise TypeError(
+            f"{self} is an objective and takes no bound: bound a rate, such as {self.parts()[0]}"
+        )
 
 
 def smallest(*parts: Metric | Iterable[Metric]) -> Extreme:
-    """The smallest of several rates, sums or ratios, to be maximised: the worst group at its best.
+    """The smallest of several rates, sums or ratios. Maximise it to make the worst group best.
 
     Parameters
     ----------
@@ -118,7 +120,7 @@ def smallest(*parts: Metric | Iterable[Metric]) -> Extreme:
 
 
 def largest(*parts: Metric | Iterable[Metric]) -> Extreme:
-    """The largest of several rates, sums or ratios, to be minimised: the worst group at its best.
+    """The largest of several rates, sums or ratios. Minimise it to make the worst group best.
 
     Parameters
     ----------
@@ -151,19 +153,19 @@ def _extreme(kind: Literal["smallest", "largest"], given: Any) -> Extreme:
                 f"{part!r}"
             )
     if not parts:
-        raise ValueError(f"{kind} of nothing: give it rates, as in rb.{kind}(rb.recall(sex='Female'))")
+        raise ValueError(f"{kind} got no rates: give it some, as in rb.{kind}(rb.recall(sex='Female'))")
     return Extreme(kind, tuple(dict.fromkeys(parts)))
 
 
 def g_mean(*subset: Subset, **words: Any) -> Curve:
-    """The geometric mean of the recall of every class, to be maximised: no class may be given up.
+    """The geometric mean of every class's recall, to maximise: it is 0 if any class is never found.
 
-    Of two classes that is the root of recall times true negative rate.
+    For two classes it is the square root of recall times true negative rate.
 
     Parameters
     ----------
     *subset : Subset
-        Conditions on rows, as rates take them. Without any, all rows count.
+        Conditions on rows, as for rates. Without any, all rows count.
     **words : object
         Columns with their values, ``sex="Female"``, and the options of rates: ``of=`` for one class
         against all others, ``on=`` for another population, ``at=`` for another threshold.
@@ -183,12 +185,12 @@ def g_mean(*subset: Subset, **words: Any) -> Curve:
 
 
 def h_mean(*subset: Subset, **words: Any) -> Curve:
-    """The harmonic mean of the recall of every class, to be maximised: a low one counts most.
+    """The harmonic mean of every class's recall, to maximise: the lowest recall counts most.
 
     Parameters
     ----------
     *subset : Subset
-        Conditions on rows, as rates take them. Without any, all rows count.
+        Conditions on rows, as for rates. Without any, all rows count.
     **words : object
         Columns with their values, and the options of rates, as for `g_mean`.
 
@@ -207,15 +209,16 @@ def h_mean(*subset: Subset, **words: Any) -> Curve:
 
 
 def kl_divergence(*subset: Subset, target: float | None = None, **words: Any) -> Curve:
-    """How far the share of yeses is from a target, to be minimised: Kullback and Leibler's divergence.
+    """The Kullback-Leibler divergence of the positive rate from a target, to minimise.
 
     Parameters
     ----------
     *subset : Subset
-        Conditions on rows, as rates take them. Without any, all rows count.
+        Conditions on rows, as for rates. Without any, all rows count.
     target : float, default=None
-        The share of yeses aimed at, between 0 and 1. By default that of the labels; of every class where
-        there are more than two. So a model that decides as often as the labels do has 0.
+        The target positive rate, between 0 and 1. By default the target is the share of positive labels;
+        for more than two classes, the share of each class. The divergence is 0 if the model decides for
+        each class as often as the labels have it.
     **words : object
         Columns with their values, and the options of rates, as for `g_mean`.
 
@@ -236,7 +239,7 @@ def kl_divergence(*subset: Subset, target: float | None = None, **words: Any) ->
     kl_divergence(sex == "Female", target=0.3)
     """
     if target is not None:
-        target = as_number(target, "a share of yeses, as in kl_divergence(target=0.3)")
+        target = as_number(target, "a target rate, as in kl_divergence(target=0.3)")
         if not 0 < target < 1:
             raise ValueError(f"kl_divergence: target= takes a share between 0 and 1, got {target!r}")
     return _curve("kl_divergence", subset, words, target)
@@ -250,17 +253,17 @@ def _curve(kind: str, subset: Any, words: dict[str, Any], target: float | None =
 
 
 def check_objective(sense: Sense, metric: Metric) -> None:
-    """Raise, with what to write, if an objective asks for the worst or its best cannot be found.
+    """Raise, with what to write instead, if an objective asks for the worst model or cannot be solved.
 
     >>> check_objective("maximize", g_mean())
     >>> check_objective("minimize", say("recall"))
     Traceback (most recent call last):
-    ValueError: minimize recall(): more of it is better, so this asks for the worst. Write \
+    ValueError: minimize recall(): more of it is better, so this asks for the worst model. Write \
 rb.Problem(maximize='recall()'), objective='maximize recall()' or --maximize 'recall()'
     >>> check_objective("maximize", kl_divergence())
     Traceback (most recent call last):
-    ValueError: maximize kl_divergence(): it is convex, so what is the best among mixtures cannot be \
-found step by step: write minimize=kl_divergence(...), or one problem for each of its parts
+    ValueError: maximize kl_divergence(): it is convex, and the best mixture for it cannot be \
+computed: write minimize=kl_divergence(...), or one problem for each of its parts
     """
     if isinstance(metric, OfScores):
         others = "minimise a sum of rates"
@@ -275,14 +278,14 @@ found step by step: write minimize=kl_divergence(...), or one problem for each o
         )
     if isinstance(metric, Absolute):
         inner = metric.expression
-        raise TypeError(f"{metric} is written largest({inner}, {-inner}) where it is minimised")
+        raise TypeError(f"{metric} cannot be an objective: minimize largest({inner}, {-inner}) instead")
     parts = metric.parts if isinstance(metric, Extreme) else (metric,)
     worse = "more" if sense == "minimize" else "less"
     if set().union(*map(wanted, parts)) == {worse}:
         other = "maximize" if sense == "minimize" else "minimize"
         words = repr(str(metric))
         raise ValueError(
-            f"{sense} {metric}: {worse} of it is better, so this asks for the worst. Write "
+            f"{sense} {metric}: {worse} of it is better, so this asks for the worst model. Write "
             f"rb.Problem({other}={words}), objective={f'{other} {metric}'!r} or --{other} {words}"
         )
     bends = {"smallest": "maximize", "largest": "minimize", "g_mean": "maximize", "h_mean": "maximize",
@@ -293,6 +296,6 @@ found step by step: write minimize=kl_divergence(...), or one problem for each o
         instead = {"smallest": "largest", "largest": "smallest"}.get(kind)
         words = f"{bends[kind]}={kind}(...)" if instead is None else f"{sense}={instead}(...)"
         raise ValueError(
-            f"{sense} {metric}: it is {shape}, so what is the best among mixtures cannot be found step "
-            f"by step: write {words}, or one problem for each of its parts"
+            f"{sense} {metric}: it is {shape}, and the best mixture for it cannot be computed: write "
+            f"{words}, or one problem for each of its parts"
         )

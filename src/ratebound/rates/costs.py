@@ -1,7 +1,7 @@
-"""What errors cost: a number for each kind of error, or a column with each row's own amount.
+"""The cost of errors: a number for each kind of error, or a column with each row's own amount.
 
-Weights and costs are different things: weights say how many rows a row stands for, costs what an error
-on it is worth. A cost is the mean of what every row costs, so that it is a sum of rates like any other.
+Weights and costs are different things. A weight is the number of rows that a row stands for. A cost is
+the price of an error on it. The rate `cost` is the mean cost over rows, so it is a sum of rates.
 """
 
 from __future__ import annotations
@@ -21,29 +21,30 @@ OWN = (*ERRORS, *CLASSES, "column")
 
 
 def check_costs(own: Mapping[str, Any]) -> dict[str, Value]:
-    """The options of a cost in their one form.
+    """The options of a cost in normal form.
 
-    Of the two errors both are said where there is no column, and else those that do not cost it once.
+    Without a column, the costs of both kinds of error are listed. With a column, a kind of error is left
+    out if its cost is 1, that is, once the column's amount.
 
     >>> check_costs({"false_negative": 10}), check_costs({"false_positive": 1, "column": "amount"})
     ({'false_negative': 10, 'false_positive': 1}, {'column': 'amount'})
     """
     if not own:
         raise TypeError(
-            "cost: say what errors cost, as in cost(false_negative=10, false_positive=1), or the column "
-            'with what an error on each row costs, as in cost(column="amount")'
+            "cost: give the cost of errors, as in cost(false_negative=10, false_positive=1), or the "
+            'column with the cost of an error on each row, as in cost(column="amount")'
         )
     column = _column(own)
     if any(option in own for option in CLASSES):
         if not all(option in own for option in CLASSES) or any(error in own for error in ERRORS):
             raise TypeError(
-                "cost: of one class taken for another, both are said and a number multiplies it, as in "
-                '5 * cost(label="cat", predicted="dog")'
+                "cost: for one class taken for another, give both label= and predicted=, without other "
+                'costs, and multiply by a number, as in 5 * cost(label="cat", predicted="dog")'
             )
         return {option: plain_value(own[option]) for option in CLASSES} | column
     costs = {error: _cost(error, own.get(error, 1)) for error in ERRORS}
     if all(each == 0 for each in costs.values()):
-        raise ValueError("cost: with false_negative=0 and false_positive=0 there is nothing to count")
+        raise ValueError("cost: with false_negative=0 and false_positive=0 no error costs anything")
     if not column:
         return costs
     if text := next((error for error in ERRORS if isinstance(costs[error], str)), None):
@@ -69,17 +70,17 @@ def _cost(error: str, given: Any) -> Value:
     number = as_number(given, f"{error}= of a cost, or a column")
     if number < 0:
         raise ValueError(
-            f"cost: {error}= takes a number from 0 on, got {given!r}; what a right decision gains is "
-            "what the wrong one costs more"
+            f"cost: {error}= takes a number that is not negative, got {given!r}; to reward a right "
+            "decision, add its gain to the cost of the wrong one"
         )
     return int(number) if number.is_integer() else number
 
 
 def priced(atoms: tuple[Atom, ...], own: Mapping[str, Any]) -> tuple[Atom, ...]:
-    """The atoms of missed rows of a class and of false alarms, each times what it costs.
+    """The atoms of a class's missed rows and of false alarms, each times its cost.
 
-    Those that cost nothing are left out. Of one class taken for another, there is one: the rows of the
-    class that are decided so.
+    Atoms that cost nothing are left out. If one class is taken for another, there is one atom: the rows
+    of the first class that are decided to be the second.
     """
     column = own.get("column")
     if "predicted" in own:
@@ -107,6 +108,6 @@ def cost_columns(rate: Rate) -> list[Name]:
 
 
 def largest_cost(rate: Rate) -> float | None:
-    """The most that a row can cost; None where that is a matter of its amount."""
+    """The most that a row can cost; None if a column determines it."""
     own: dict[str, Any] = dict(rate.own)
     return None if cost_columns(rate) else float(max(own.get(error, 1) for error in ERRORS))

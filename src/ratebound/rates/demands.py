@@ -1,8 +1,8 @@
-"""What a promise demands of plain rates, as expressions that are to be <= 0.
+"""What a promise demands of plain rates, as expressions that must be <= 0.
 
-A ratio is cross-multiplied; an area becomes a mean of recalls at thresholds of its own, and one more
+A ratio is cross-multiplied. An area becomes a mean of recalls at thresholds of its own, with one more
 demand for the false-positive budget of each threshold. A rate of the rows with the largest scores is
-taken at one such threshold, above which at least so many rows are to lie. A constraint of one's own
+taken at one such threshold; at least the given number of rows must lie above it. A custom constraint
 demands nothing of rates.
 """
 
@@ -25,15 +25,15 @@ Form = Literal["proportion", "odds", "share", "other"]
 class Demand:
     """One row of a compiled problem."""
 
-    words: Constraint  # as reports say it
-    expression: Expression  # to be <= 0
+    words: Constraint  # as reports print it
+    expression: Expression  # must be <= 0
     promise: int  # the promise it came from, counted from 0
     per_row: bool = False  # whether its counts are taken per row of their subset
-    spent: bool = False  # whether where the threshold is keeps it, on any rows
+    spent: bool = False  # whether the choice of the threshold alone keeps it, on any rows
 
 
 def demands(constraint: Constraint, promise: int = 0) -> list[Demand]:
-    """What `constraint` demands; `promise` says which of several it is.
+    """What `constraint` demands; `promise` is its number among several.
 
     >>> from ratebound import precision
     >>> demands(precision() >= 0.5)[0].expression
@@ -42,7 +42,7 @@ def demands(constraint: Constraint, promise: int = 0) -> list[Demand]:
     metric, bound = constraint.left, constraint.right
     if isinstance(metric, OfScores):
         return _demands_on_scores(metric, constraint, promise)
-    if isinstance(metric, General):  # whose value is added to the row by whoever has a model
+    if isinstance(metric, General):  # code that has a model adds its value to the row
         return [Demand(constraint, -bound, promise)]
     if isinstance(metric, Ratio):
         difference = metric.numerator - bound.constant * metric.denominator
@@ -56,10 +56,10 @@ def demands(constraint: Constraint, promise: int = 0) -> list[Demand]:
 
 
 def _demands_on_scores(metric: OfScores, constraint: Constraint, promise: int) -> list[Demand]:
-    """What is asked at the thresholds of an area or of a top, and the budget of each of them.
+    """The demands at the thresholds of an area or of a top, and the budget of each threshold.
 
-    Of a top, at least so many rows are to lie above its threshold, and to be right often enough. If
-    there are exactly so many, the first demand is by how much the promise is broken.
+    For a top, at least `top` rows must lie above its threshold and be right often enough. If exactly
+    `top` rows lie there, the first demand is the promise's violation.
     """
     budgets, right = budgets_of(metric), constraint.right
     if isinstance(metric, Area):
@@ -79,10 +79,10 @@ def _demands_on_scores(metric: OfScores, constraint: Constraint, promise: int) -
 
 
 def by_chance(demand: Demand) -> Expression:
-    """What varies from sample to sample of a demand: of a top, its hits, as far as is known.
+    """The part of a demand that varies from sample to sample: for a top, its hits, as far as is known.
 
-    On other rows the threshold is another one. Where rows at the margin are right with a probability
-    from 0 to twice that of the top, the number of hits at one threshold varies by more.
+    On other rows the threshold differs. Suppose that rows at the threshold are right with a probability
+    between 0 and twice the top's precision. Then the number of hits at a fixed threshold varies more.
     """
     if not isinstance(demand.words.left, Top):
         return Expression() if demand.spent else demand.expression
@@ -104,7 +104,7 @@ def _at(metric: OfScores, kind: str, at: str) -> Expression:
 
 
 def budgets_of(metric: OfScores) -> dict[str, Constraint]:
-    """The learnable thresholds of an area or a top, each with the rows that are to lie above it.
+    """The learnable thresholds of an area or a top, each with a bound on the rows above it.
 
     >>> from ratebound import precision
     >>> list(budgets_of(precision(top=100)).values())
@@ -120,7 +120,7 @@ def budgets_of(metric: OfScores) -> dict[str, Constraint]:
 
 
 def is_even(ratio: Ratio) -> bool:
-    """Whether both sides count rows of one subset, so that its size, and any number of rows, cancels."""
+    """Whether both sides count rows of one subset, so that the number of rows cancels."""
     rates = ratio.numerator.rates + ratio.denominator.rates
     constant = ratio.numerator.constant or ratio.denominator.constant
     one_place = len({(rate.population, rate.subset) for rate in rates}) == 1
@@ -129,11 +129,11 @@ def is_even(ratio: Ratio) -> bool:
 
 @lru_cache(maxsize=1024)
 def form_of(ratio: Ratio) -> Form:
-    """What kind of ratio it is: a proportion, odds, another share of a whole, or none of these.
+    """The form of a ratio: a proportion, odds, another share of a whole, or other.
 
-    What a row adds to either side depends only on its label, its decision and the existing model's.
-    In a proportion every row below the line counts once, and is above it or not; in odds no row is on
-    both sides.
+    What a row adds to either side depends only on its label, its decision and the existing model's
+    decision. In a proportion, every row of the denominator counts once, and the numerator counts some of
+    these rows. In odds, no row is on both sides.
 
     >>> from ratebound import false_negatives, precision, true_positives, win_loss_ratio
     >>> form_of(precision()), form_of(win_loss_ratio(versus="live"))
@@ -160,7 +160,7 @@ def form_of(ratio: Ratio) -> Form:
 
 
 def unscaled(ratio: Ratio) -> tuple[float, Ratio]:
-    """A number, and the ratio that it multiplies, whose largest coefficient above the line is 1."""
+    """A number, and the ratio that it multiplies, whose numerator's largest coefficient is 1."""
     times = max((abs(c) for _, c in ratio.numerator.terms), default=1.0)
     above = Expression(
         tuple((rate, c / times) for rate, c in ratio.numerator.terms), ratio.numerator.constant / times
@@ -177,7 +177,7 @@ def _added(side: Expression, yes: bool, label: bool, existing: bool) -> float:
 
     total = 0.0
     for rate, coefficient in side.terms:
-        # A row that is referred adds to neither side, or with an expert as that decision does.
+        # A referred row adds to neither side; with an expert, it adds what the expert's decision adds.
         for atom in atoms(replace(rate, subset=EVERYONE, of=None, expert=None)):
             if (atom.predicted is ANY or atom.predicted is yes) and holds(atom.given, said):
                 total += coefficient

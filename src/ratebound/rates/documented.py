@@ -1,4 +1,4 @@
-"""What `help` and the reference say of named rates and goals, written from the table and signatures."""
+"""The docstrings of named rates and goals, for `help` and the reference, written from their table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ratebound.rates.expressions import Expression, Rate
 from ratebound.rates.kinds import ANY, KINDS, Atom, Kind, Unit, atoms
 from ratebound.rates.subsets import holds
 
-# Whether the label is positive and whether the model says yes, of each kind of row.
+# For each kind of row: whether its label is positive, and whether the model says yes.
 CELLS = {"TP": (True, True), "FP": (False, True), "TN": (False, False), "FN": (True, False)}
 LEGEND = {
     "TP": "TP the right yeses",
@@ -21,91 +21,90 @@ LEGEND = {
     "FN": "FN the wrong noes",
     "n": "n all rows",
 }
-DEFAULTS: dict[str, Any] = {"bins": 10, "beta": 1.0}  # of options; of the others it is None
+DEFAULTS: dict[str, Any] = {"bins": 10, "beta": 1.0}  # all other options default to None
 REQUIRED = {"confusion": ("label", "predicted")}
 
 RETURNS: dict[Unit, str] = {
-    "share": "Expression\n    To be added, scaled, and compared with numbers and with other such sums.",
+    "share": "Expression\n    Add it, scale it, compare it with numbers and with other sums of rates.",
     "ratio": """Ratio
-    To be compared with numbers and with multiples of ratios. A bound on it is kept as
-    ``numerator - bound * denominator >= 0``, or ``<= 0``, per row of the subset where both are
-    counts. So a ratio with nothing below the line keeps every bound.""",
-    "area": "Area\n    To be compared with a number, from below.",
+    Compare it with numbers and with multiples of ratios. A bound on it becomes
+    ``numerator - bound * denominator >= 0``, or ``<= 0``; per row of the subset if both are counts. So a
+    ratio whose denominator is 0 keeps every bound.""",
+    "area": "Area\n    Compare it with a number, from below.",
 }
 
 ROWS = """*subset : Subset
     Conditions on rows, such as ``rb.column("age") < 25``. The rows that meet all of them count;
     without any, all rows do."""
 COLUMNS = """**columns : str, bool, int, float or tuple
-    More conditions, by columns that are called by a plain word: ``sex="Female"``, or several values of
-    which any will do, ``race=("Black", "White")``."""
+    More conditions, on columns whose names are plain words: one value, ``sex="Female"``, or several, any
+    of which matches, ``race=("Black", "White")``."""
 OPTIONS = {
     "of": """of : str, bool, int or float, default=None
-    The class it speaks of, against all others. By default the positive one of two; with more than two
-    classes there is no such class, so it has to be named.""",
+    The class it is about, against all others. By default the positive one of two classes. With more than
+    two there is no default, so name one.""",
     "versus": """versus : str
     The column with the existing model's decisions.""",
     "expert": """expert : str, default=None
-    The column with what a person decides of rows that are referred: then these count by that. By default
-    they count as not decided.""",
+    The column with a person's decisions on referred rows; these rows then count by those decisions. By
+    default they count as not decided.""",
     "on": """on : str, default=None
     The name of the population whose rows count. By default the first, which the model is trained on.""",
     "at": """at : float or str, default=None
-    The threshold from which a score is a yes: a number, or a name for one that is learned with the
-    model. By default 0, where the model itself decides.""",
+    The threshold: a score at or above it is a yes. A number, or a name for a threshold that is learned
+    with the model. By default 0, the model's own threshold.""",
     "per": """per : float, default=None
-    Of every how many rows of the population it is counted, so that a bound also means something where
-    the model sees more rows, or fewer. By default it is the count of all rows given.""",
+    The count is scaled to this many rows of the population, so that a bound still makes sense if the
+    model sees more rows, or fewer. By default it is the count over all rows given.""",
     "beta": """beta : float, default=1.0
-    How much recall counts beside precision: `beta` squared times as much. By default both count
-    alike.""",
+    The weight of recall beside precision: recall counts `beta` squared times as much. By default both
+    count the same.""",
     "top": """top : int or float, default=None
-    How many rows count as said yes to, those with the largest scores among the rows that the rate is
-    about: a number of rows, ``top=100``, or a share of them, ``top=0.05``. By default the rows that the
-    model says yes to.""",
+    Take the rows with the largest scores as the model's yeses: a number of rows, ``top=100``, or a share
+    of the rows that the rate is about, ``top=0.05``. By default the model's own yeses count.""",
     "bins": """bins : int, default=10
-    How many budgets of false positives it is the mean of. Each is learned as a threshold of its own;
-    ten keep the error below .05, and more take more time.""",
+    The number of false-positive budgets whose recalls are averaged. Each has a threshold of its own,
+    which is learned. Ten keep the error below .05; more take more time.""",
     "label": """label : str, bool, int or float
     The class of the rows that count.""",
     "predicted": """predicted : str, bool, int or float
-    The class they are taken for.""",
+    The class that the model takes them for.""",
 }
 OF_TOP = {
     "per": """per : float, default=None
-    Of every how many rows of the population there are as many as a number in ``top=`` says. By default
-    of all rows given.""",
+    A number in ``top=`` is per this many rows of the population. By default it is out of all rows
+    given.""",
 }
 OF_COSTS = {
     "of": """of : str, bool, int or float, default=None
-    The class whose errors count. By default the positive one of two. With more than two classes it may
-    be left out where ``column=`` alone says what any error costs.""",
+    The class whose errors count. By default the positive one of two. With more than two classes you may
+    leave it out if only ``column=`` is given: then every error costs that amount.""",
     "false_negative": """false_negative : float or str, default=None
-    What each missed row of the class costs: a number, or the column with each row's own cost. By default
-    1, the unit of the other costs.""",
+    The cost of each missed row of the class: a number, or the column with each row's own cost. By
+    default 1, the unit of the other costs.""",
     "false_positive": """false_positive : float or str, default=None
-    What each false alarm costs, in the same ways. By default 1.""",
+    The cost of each false alarm, in the same form. By default 1.""",
     "label": """label : str, bool, int or float, default=None
-    Together with `predicted`, one class taken for another: the class of the rows that count. By default
-    all errors count.""",
+    With `predicted`, for one class taken for another: the class of the rows that count. By default all
+    errors count.""",
     "predicted": """predicted : str, bool, int or float, default=None
-    The class they are taken for.""",
+    The class that the model takes them for.""",
     "column": """column : str or int, default=None
-    The column with each row's own amount, which its costs are multiplied with. By default every row
-    costs the same.""",
+    The column with each row's own amount, by which its costs are multiplied. By default every row costs
+    the same.""",
     "per": """per : float, default=None
-    Of every how many rows of the population the total is taken. By default it is the mean over the rows
-    of the subset.""",
+    The total cost is scaled to this many rows of the population. By default the cost is the mean over
+    the rows of the subset.""",
 }
 
 
 def is_required(kind: Kind, option: str) -> bool:
-    """Whether a rate of this kind cannot be said without this option."""
+    """Whether a rate of this kind requires this option."""
     return option == "versus" or option in REQUIRED.get(kind.name, ())
 
 
 def docstring(kind: Kind, details: str = "") -> str:
-    """The docstring of the function that says a rate of this kind.
+    """The docstring of the function that makes a rate of this kind.
 
     >>> from ratebound.rates.kinds import KINDS
     >>> print(docstring(KINDS["recall"]).partition("Parameters")[0])
@@ -142,7 +141,7 @@ def _example(kind: Kind) -> tuple[str, str]:
 
 
 def _in_letters(kind: Kind) -> str:
-    """A sentence with the formula, by counts of right and wrong decisions."""
+    """A sentence with the formula, in counts of right and wrong decisions."""
     written = formula(kind)
     if written is None or written in CELLS:
         return ""
@@ -152,7 +151,7 @@ def _in_letters(kind: Kind) -> str:
 
 
 def formula(kind: Kind) -> str | None:
-    """What a rate comes to, by counts; None where they do not say it, as of amounts or other models.
+    """A rate's formula in counts; None if counts cannot express it, as for costs and other models.
 
     >>> from ratebound.rates.kinds import KINDS
     >>> formula(KINDS["precision"]), formula(KINDS["accuracy"]), formula(KINDS["churn"])
@@ -175,7 +174,7 @@ def formula(kind: Kind) -> str | None:
 
 
 def _side(side: Expression) -> str:
-    """One side of a ratio, in letters where it is a sum of plain counts."""
+    """One side of a ratio, in letters if it is a sum of plain counts."""
     if any(KINDS[rate.kind].unit != "count" or KINDS[rate.kind].versus for rate in side.rates):
         return _grouped(str(side))
     weights = dict.fromkeys(CELLS, 0.0)
@@ -207,30 +206,30 @@ def _grouped(written: str) -> str:
 
 # --- goals ---------------------------------------------------------------------------------------
 
-# The type and the meaning of what goals take; the defaults are those of their signatures.
+# The type and the meaning of each argument of goals; the defaults come from the signatures.
 OF_GOALS = {
     "groups": (
         "str, Subset, dict or list",
-        """Between whom: columns, of which every value is a group; columns with their values,
+        """The groups: columns, each of whose values is a group; columns with their values,
     ``{"sex": ("Female", "Male")}``; conditions, ``rb.column("age") < 25``; or a list of these.""",
     ),
     "slack": (
         "float",
-        """How far the rates may be apart, both ways: 0.05 allows five percentage points. Give this or
-    ``ratio=``. There is no default, since how much is fair is for people to say.""",
+        """How far apart the rates may be, in either direction: 0.05 allows five percentage points. Give
+    this or ``ratio=``. There is no default: people must decide how large a difference is fair.""",
     ),
     "ratio": (
         "float",
-        """The share of the reference that each group has to reach: 0.95 asks for at least 95% of it.
-    Above 1 it turns round: 1.05 asks for at most 105%. Give this or `slack`.""",
+        """The share of the reference rate that each group must reach: 0.95 asks for at least 95% of it.
+    A ratio above 1 is an upper bound: 1.05 asks for at most 105%. Give this or `slack`.""",
     ),
     "against": (
         '{"overall", "pairwise"}',
-        """What a group is compared with: the rate of all rows, or that of every other group. By default
-    the rate of all rows: it takes fewer promises, and stays the same where a group is added.""",
+        """The reference of a group: the rate of all rows, or the rate of every other group. By default
+    the rate of all rows: it takes fewer promises, and adding a group does not change it.""",
     ),
-    "at_least": ("float", "The least share that is promised, from 0 to 1."),
-    "at_most": ("float", "The largest share that is promised, from 0 to 1."),
+    "at_least": ("float", "The smallest share that keeps the promise, from 0 to 1."),
+    "at_most": ("float", "The largest share that keeps the promise, from 0 to 1."),
     "versus": ("str", "The column with the existing model's decisions."),
     "decision": (
         "bool or str",
@@ -238,7 +237,7 @@ OF_GOALS = {
     ),
     "of": (
         "str, bool, int or float",
-        """The class it speaks of. By default the positive one of two; of more than two, every class in
+        """The class it is about. By default the positive one of two; with more than two, every class in
     turn.""",
     ),
     "on": (
@@ -248,23 +247,23 @@ OF_GOALS = {
     ),
     "intersection": (
         "bool",
-        """Whether each combination of the columns' values is a group, and not each value. By default it
-    is not, since combinations soon have few rows.""",
+        """Whether the groups are the combinations of the columns' values, instead of the single values.
+    By default they are the single values, since combinations often have few rows.""",
     ),
     "min_rows": (
         "int",
-        """Leave out groups that have fewer rows to count on, with a warning. By default none is left
-    out, and a group without any such row is an error.""",
+        """Leave out groups with fewer rows that count, with a warning. By default no group is left out,
+    and a group without any such row is an error.""",
     ),
 }
-EVERYONE_GROUPS = "\n    By default everyone, as one group."
-LESS = "How much less is still allowed. By default none."
-OWN_NAME = "The name of the population. The default is what the goal itself calls it."
-ALWAYS = "The least share that is promised, from 0 to 1. By default all of them."
+EVERYONE_GROUPS = "\n    By default all rows are one group."
+LESS = "How much worse is still allowed. By default not at all."
+OWN_NAME = "The name of the population. The default is the goal's own name for it."
+ALWAYS = "The smallest share that keeps the promise, from 0 to 1. By default 1: every row."
 
 
 def goal_docstring(function: Callable[..., Any]) -> str:
-    """The docstring of a goal of ours: its own words, what it takes, and its own examples."""
+    """The docstring of a built-in goal: its own words, its arguments, and its own examples."""
     words, _, examples = inspect.cleandoc(function.__doc__ or "").partition(">>> ")
     taken = []
     for name, parameter in inspect.signature(function).parameters.items():
@@ -282,7 +281,7 @@ def goal_docstring(function: Callable[..., Any]) -> str:
             meaning = ALWAYS
         taken.append(f"{name} : {kind}\n    {meaning}")
     waits = """
-    A `Goal` where groups are columns, whose values are not known before there are rows."""
+    A `Goal` if groups are columns: their values are not known before there are rows."""
     returned = "list of Constraint or Goal\n    For ``subject_to`` of a `Problem`."
     returned += waits * ("groups" in inspect.signature(function).parameters)
     parts = [

@@ -1,7 +1,7 @@
-"""Rates, what can be computed from them, and what can be demanded of them.
+"""Rates, sums and ratios of rates, and the constraints on them.
 
 An `Expression` has one normal form: rates with coefficients, plus a constant. Comparing two
-expressions gives a `Constraint`. Nothing here knows of data; everything prints as it was written.
+expressions gives a `Constraint`. Nothing here holds data; everything prints as it was written.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ratebound.rates.ranges import Absolute
 
 
-FIRST = "train"  # the population that rates without ``on=`` speak of
-# What any rate may take besides conditions, in the order it prints them: never the names of columns.
+FIRST = "train"  # the population of rates without ``on=``
+# The options of rates besides conditions, in the order they are printed. No column goes by these names.
 OPTIONS = ("of", "versus", "expert", "on", "at", "bins", "top", "per")
 
 
@@ -28,7 +28,7 @@ OPTIONS = ("of", "versus", "expert", "on", "at", "bins", "top", "per")
 class Rate(Said):
     """One named rate on one subset: how often the model does something, among some rows.
 
-    The functions of the rates, such as `recall`, say one and check it. Expressions are made of them.
+    A rate's function, such as `recall`, makes one and checks it. Expressions are made of rates.
 
     Parameters
     ----------
@@ -39,25 +39,24 @@ class Rate(Said):
     on : str, default=None
         The name of the population. By default the first, which the model is trained on.
     at : float or str, default=None
-        The threshold that the score is compared with, or the name of one to be learned. By default 0,
-        where the model itself decides.
+        The threshold that scores are compared with, or the name of a threshold to learn. By default 0,
+        the model's own threshold.
     versus : str, default=None
         The column with an existing model's decisions. By default none: most rates need no other model.
     bins : int, default=None
         The number of budgets of an area; None for any other rate.
     per : float, default=None
-        Of every how many rows of the population a count is taken. By default of all rows given.
+        A count is scaled to this many rows of the population. By default it is over all rows given.
     own : tuple of (str, value), default=()
-        The options that its kind alone takes, such as the beta of an `f_score`, where they are not left
-        at their defaults.
+        The options that only its kind takes, such as the beta of an `f_score`, unless they have their
+        default values.
     of : str, bool, int or float, default=None
-        The class it speaks of. By default the positive one of two.
+        The class it is about. By default the positive one of two.
     expert : str, default=None
-        The column with what a person decides of rows that are referred. By default these are not
-        decided.
+        The column with a person's decisions on referred rows. By default these rows are not decided.
     top : float, default=None
-        How many of the rows, those with the largest scores, count as said yes to: a number of rows, or a
-        share below 1. By default the model's own decisions count.
+        Take the rows with the largest scores as the model's yeses: a number of rows, or a share below 1.
+        By default the model's own decisions count.
 
     Examples
     --------
@@ -81,12 +80,12 @@ class Rate(Said):
 
     @property
     def compares_scores(self) -> bool:
-        """Whether it depends on the order of the scores, and not on decisions."""
+        """Whether it depends on the order of the scores instead of the decisions."""
         return self.bins is not None or self.top is not None
 
     @property
     def population(self) -> str:
-        """The population it speaks of, by name."""
+        """The name of its population."""
         return self.on or FIRST
 
     def __str__(self) -> str:
@@ -102,14 +101,14 @@ FLIPPED: dict[Bound, Bound] = {"<=": ">=", ">=": "<="}
 
 
 class Metric(Said, ABC):
-    """What can be bounded, from below or from above."""
+    """A quantity that can be bounded, from below or from above."""
 
-    __array_ufunc__ = None  # NumPy numbers leave arithmetic and comparing to us
+    __array_ufunc__ = None  # NumPy numbers leave arithmetic and comparisons to this class
 
     @property
     @abstractmethod
     def rates(self) -> tuple[Rate, ...]:
-        """The rates it speaks of."""
+        """The rates in it."""
 
     def _bound(self, other: Any) -> Expression:
         return as_expression(other, "compared with a rate")
@@ -129,17 +128,17 @@ class Metric(Said, ABC):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Expression(Metric):
-    """A sum of rates with coefficients, plus a constant; equal whatever the order of its terms.
+    """A sum of rates with coefficients, plus a constant; equality ignores the order of terms.
 
-    Rates are such sums, and give others by ``+``, ``-`` and ``*`` or ``/`` with numbers. Compared with
-    ``<=`` or ``>=`` they give a `Constraint`; one divided by another is a `Ratio`.
+    A rate is such a sum. Use ``+`` and ``-``, and ``*`` or ``/`` with numbers, to make others. Comparing
+    them with ``<=`` or ``>=`` gives a `Constraint`; dividing one by another gives a `Ratio`.
 
     Parameters
     ----------
     terms : tuple of (Rate, float), default=()
-        The rates, each once, with their coefficients. By default none: a sum starts so.
+        The rates, each once, with their coefficients. By default the sum is empty.
     constant : float, default=0.0
-        What is added to them. By default nothing.
+        The number added to them.
 
     Examples
     --------
@@ -160,7 +159,7 @@ class Expression(Metric):
         return hash((frozenset(self.terms), self.constant))
 
     def __add__(self, other: Any) -> Any:
-        """Another sum; a `MixedSum` where `other` is a ratio."""
+        """Another sum; a `MixedSum` if `other` is a ratio."""
         if isinstance(other, Ratio | MixedSum):
             return other + self
         other = as_expression(other, "added to a rate")
@@ -173,15 +172,15 @@ class Expression(Metric):
     def __mul__(self, number: float) -> Expression:
         if isinstance(number, Metric):
             raise TypeError(
-                f"cannot multiply {self} by {number}: rate constraints are linear, so a rate is only "
-                "multiplied by a number"
+                f"cannot multiply {self} by {number}: rate constraints are linear, so a rate can only "
+                "be multiplied by a number"
             )
         factor = as_number(number, "multiplied with a rate")
         terms = tuple((rate, finite(c * factor)) for rate, c in self.terms if c * factor != 0.0)
         return Expression(terms, finite(self.constant * factor))
 
     def __truediv__(self, divisor: Any) -> Any:
-        """A multiple of the sum where `divisor` is a number, a `Ratio` where it is another sum."""
+        """A multiple of the sum if `divisor` is a number; a `Ratio` if it is another sum."""
         if isinstance(divisor, Expression) and divisor.terms:
             return Ratio(self, divisor)
         number = as_expression(divisor, "a divisor of a rate").constant
@@ -215,12 +214,12 @@ class Expression(Metric):
         return Absolute(self)
 
     def with_rates(self, changed: Callable[[Rate], Rate]) -> Expression:
-        """The same sum of other rates; adding merges those that became one.
+        """The same sum with each rate replaced; rates that become equal are merged.
 
         Parameters
         ----------
         changed : callable
-            From each `Rate` to the one in its place.
+            A function from each `Rate` to its replacement.
 
         Returns
         -------
@@ -242,9 +241,9 @@ class Expression(Metric):
 
 
 class SingleMetric(Metric):
-    """A metric that is no sum of rates, so that it compares with numbers only."""
+    """A metric that is not a sum of rates, so it can only be compared with numbers."""
 
-    rate: Rate | None  # its words, where it has a name
+    rate: Rate | None  # its name and options, if it has a name
     example: ClassVar[str] = ">= 0.8"  # a bound on it
 
     @property
@@ -259,7 +258,7 @@ class SingleMetric(Metric):
             return other
         if isinstance(other, Metric):
             raise TypeError(
-                f"{self} compares with a number only, not with {other}: the product of two "
+                f"{self} can only be compared with a number, not with {other}: the product of two "
                 f"rates is not linear. Fix a number for one side: {self} >= 0.8"
             )
         return Expression((), as_number(other, f"compared with {self}"))
@@ -276,26 +275,26 @@ class SingleMetric(Metric):
 
 @dataclass(frozen=True, repr=False)
 class Ratio(SingleMetric):
-    """One sum of rates over another; compared with a number, it is kept by cross-multiplying.
+    """One sum of rates over another; a bound on it becomes linear by cross-multiplying.
 
     ``a / b`` of two expressions is a ratio. Give one a name of its own with `ratebound.ratio`.
 
     Parameters
     ----------
     numerator : Expression
-        What is above the line.
+        The sum above the line.
     denominator : Expression
-        What is below the line, which is never negative.
+        The sum below the line, which is never negative.
     rate : Rate, default=None
-        Its words where it has a name, as `precision` has. By default it prints as its two sides.
+        Its name and options, if it has a name, such as `precision`. By default it prints as its two
+        sides.
     factor : float, default=1.0
-        What the rate in its words is multiplied with; the numerator holds it already. By default it is
-        the rate itself.
+        The factor of the named rate when it prints. The numerator already includes it.
 
     Raises
     ------
     ValueError
-        If a coefficient below the line is negative, or no rate is there.
+        If a coefficient of the denominator is negative, or the denominator has no rate.
 
     Examples
     --------
@@ -316,13 +315,13 @@ class Ratio(SingleMetric):
     def __post_init__(self) -> None:
         for part in (self.numerator, self.denominator):
             if not isinstance(part, Expression):
-                raise TypeError(f"a ratio is of two sums of rates, got {part!r}")
+                raise TypeError(f"a ratio takes two sums of rates, got {part!r}")
         below = self.denominator
         if not below.terms or below.constant < 0 or any(c < 0 for _, c in below.terms):
             raise ValueError(
                 f"cannot divide by {below}: the denominator of a ratio is a sum of rates that is never "
-                "negative, so no coefficient in it may be below 0; 1 - positive_rate(), say, is "
-                "negative_rate()"
+                "negative, so no coefficient in it may be below 0; for example, write negative_rate() "
+                "for 1 - positive_rate()"
             )
 
     @property
@@ -333,7 +332,7 @@ class Ratio(SingleMetric):
         """The ratio times a number above 0, so that it can be compared with another."""
         factor = as_number(number, "multiplied with a ratio")
         if factor <= 0:
-            raise ValueError(f"a ratio is multiplied by numbers above 0, got {factor} * {self}")
+            raise ValueError(f"a ratio can only be multiplied by numbers above 0, got {factor} * {self}")
         words = 1.0 if self.rate is None else self.factor * factor
         return replace(self, numerator=self.numerator * factor, factor=words)
 
@@ -342,7 +341,7 @@ class Ratio(SingleMetric):
     def __add__(self, other: Any) -> MixedSum:  # type: ignore[override]  # others refuse anything
         """The ratio and a sum of rates, as an objective."""
         if isinstance(other, Ratio | MixedSum):
-            raise TypeError(f"{self} + {other}: an objective adds rates to one ratio, not to two")
+            raise TypeError(f"{self} + {other}: an objective can contain one ratio, not two")
         if not isinstance(other, Expression) or not other.terms:
             self._no_arithmetic()
         return MixedSum(self, other)
@@ -353,7 +352,7 @@ class Ratio(SingleMetric):
         return self + (-other if isinstance(other, Expression) else other)
 
     def _compared(self, relation: Bound, other: Any) -> Any:
-        """A `Constraint` where `other` is a number, a `Parity` where it is another ratio."""
+        """A `Constraint` if `other` is a number; a `Parity` if it is another ratio."""
         from ratebound.rates.ranges import Parity
 
         if isinstance(other, Ratio):
@@ -386,7 +385,7 @@ class MixedSum(SingleMetric):
 
     def __add__(self, other: Any) -> MixedSum:  # type: ignore[override]  # others refuse anything
         if isinstance(other, Ratio | MixedSum):
-            raise TypeError(f"{self} + {other}: an objective adds rates to one ratio, not to two")
+            raise TypeError(f"{self} + {other}: an objective can contain one ratio, not two")
         return replace(self, rest=self.rest + as_expression(other, "added to a ratio"))
 
     __radd__ = __add__  # type: ignore[assignment]  # others refuse anything here too
@@ -412,7 +411,7 @@ class MixedSum(SingleMetric):
 
 
 class OfScores(SingleMetric):
-    """A metric of the order of the scores, bounded from below only; compiled at learnable thresholds."""
+    """A metric of the order of scores. It takes only lower bounds; compiling adds learned thresholds."""
 
     rate: Rate
 
@@ -422,12 +421,12 @@ class OfScores(SingleMetric):
 
 @dataclass(frozen=True, repr=False)
 class Area(OfScores):
-    """The area under a ROC curve, bounded from below only; compiled to rates at learnable thresholds.
+    """The area under a ROC curve. It takes lower bounds only and is compiled at learned thresholds.
 
     Parameters
     ----------
     rate : Rate
-        Its words, as `roc_auc` says them.
+        Its name and options, as `roc_auc` makes them.
 
     Examples
     --------
@@ -441,12 +440,12 @@ class Area(OfScores):
 
 @dataclass(frozen=True, repr=False)
 class Top(OfScores):
-    """A rate of the rows with the largest scores, as if the model said yes to these and no others.
+    """A rate of the rows with the largest scores, as if the model said yes to exactly these rows.
 
     Parameters
     ----------
     rate : Rate
-        Its words, as `precision` and `recall` say them with ``top=``.
+        Its name and options, as `precision` and `recall` make them with ``top=``.
 
     Examples
     --------
@@ -460,27 +459,26 @@ class Top(OfScores):
 
 @dataclass(frozen=True, repr=False)
 class Constraint(Said):
-    """A promise: one expression at most, or at least, another.
+    """A promise that one expression is at most, or at least, another.
 
-    Comparing rates with ``<=`` or ``>=`` gives one; nobody needs to write it out. It is neither true nor
-    false before there is data. Two are equal if they promise the same, whatever their names.
+    Comparing rates with ``<=`` or ``>=`` gives one, so you need not build it yourself. It is neither
+    true nor false before there is data. Two are equal if they promise the same, whatever their names.
 
     Parameters
     ----------
     left : Expression, Ratio, Area or Top
-        What is bounded.
+        The side that is bounded.
     relation : {"<=", ">="}
         From above, or from below.
     right : Expression
         The bound.
     name : str, default=""
-        What reports call it. By default its own words.
+        Its name in reports. By default the promise as text.
     every_class : bool, default=False
-        Whether it is said of each class where there are more than two and it names none, as promises of
-        goals are. By default a rate that leaves out which class it means is then an error.
+        Whether it holds for each class if there are more than two and it names none, as the promises of
+        goals do. By default a rate that does not name its class is an error then.
     keeps : object, default=None
-        The promise about two ratios that it keeps at a level, if it does. By default it stands for
-        itself.
+        The promise about two ratios that it keeps at a level, if any. By default it stands for itself.
 
     Examples
     --------
@@ -508,18 +506,18 @@ class Constraint(Said):
 
     @property
     def rates(self) -> tuple[Rate, ...]:
-        """Every rate it speaks of, once."""
+        """Every rate in it, once."""
         return tuple(dict.fromkeys(self.left.rates + self.right.rates))
 
     def tightened(self, margin: float) -> Constraint:
-        """The same promise with `margin` to spare: a higher bound from below, a lower one from above.
+        """The same promise with a margin: a lower bound is raised, an upper bound is lowered.
 
-        What is kept with room on the rows at hand has better chances on new ones.
+        A promise kept with a margin on the given rows is more likely to hold on new rows.
 
         Parameters
         ----------
         margin : float
-            How much to spare, in the unit of the bound; not negative.
+            The margin in the unit of the bound; not negative.
 
         Returns
         -------
@@ -533,7 +531,7 @@ class Constraint(Said):
         recall(sex == "Female") >= 0.95 * recall() + 0.02
         """
         if as_number(margin, "a margin") < 0:
-            raise ValueError(f"{self}: a margin is not negative, got {margin}")
+            raise ValueError(f"{self}: a margin must not be negative, got {margin}")
         sign = 1.0 if self.relation == ">=" else -1.0
         bound = round(self.right.constant + sign * margin, 15)  # .03, not .030000000000000002
         return replace(self, right=replace(self.right, constant=bound))

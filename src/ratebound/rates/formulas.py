@@ -1,7 +1,7 @@
-"""What is promised, as a formula and as a sentence, for those who have to check it.
+"""Promises as formulas and as sentences, for people who have to check them.
 
-ŷ is what the model decides, y the label, v what an existing model decides. P is a share of rows, N a
-number of them, and E a mean. What stands behind the bar says among which rows.
+ŷ is the model's decision, y the label, and v an existing model's decision. P is a share of rows, N a
+number of rows, and E a mean. The condition after the bar selects the rows.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def formula(said: Constraint | Parity | Metric, classes: Classes = TWO) -> str:
         return f"({_sum(said.numerator, classes)}) / ({_sum(said.denominator, classes)})"
     if isinstance(said, MixedSum):
         return f"{formula(said.ratio, classes)} + {_sum(said.rest, classes)}".replace("+ −", "− ")
-    return str(said)  # a function of several rates, in its own words
+    return str(said)  # a function of several rates, as it prints
 
 
 def sentence(promise: Constraint | Parity) -> str:
@@ -57,7 +57,7 @@ def sentence(promise: Constraint | Parity) -> str:
     >>> from ratebound import positive_rate, recall
     >>> sentence(recall(sex="Female") >= 0.95 * recall())
     'The share of positive rows the model says yes to, where sex == "Female", is at least 0.95 times \
-that of everyone.'
+its value among all rows.'
     >>> sentence(positive_rate() <= 0.2)
     'The share of rows the model says yes to is at most 0.2.'
     """
@@ -68,13 +68,13 @@ that of everyone.'
         bound = f"{promise.right.constant:g}"
     elif right is not None:
         same = left is not None and left.kind == right.kind and left.of == right.of
-        what = f"that {_among(right)}" if same else _meaning(right)
+        what = f"its value {_among(right)}" if same else _meaning(right)
         bound = what if factor == 1 else f"{factor:g} times {what}"
     return f"{words[:1].upper()}{words[1:]} {SAID[promise.relation]} {bound}."
 
 
 def meaning(metric: Metric) -> str:
-    """What a metric is, in words; nothing where it is made of several rates."""
+    """A metric's meaning in words; empty if it is made of several rates."""
     rate = _alone(metric)
     return "" if rate is None else _meaning(rate)
 
@@ -86,7 +86,7 @@ def _meaning(rate: Rate) -> str:
     said = [] if rate.of is None else [f"yes being {value_text(rate.of)}"]
     said += [f"{name.replace('_', ' ')} being {value_text(own)}" for name, own in rate.own]
     of_decided, rows = only_decided(rate.subset)
-    said += ["among rows that are decided"] if of_decided else []
+    said += ["among decided rows"] if of_decided else []
     said += [] if rows == EVERYONE else [f"where {rows}"]
     if rate.expert:
         said += [f"referred rows as {value_text(rate.expert)} decides them"]
@@ -100,13 +100,13 @@ def _meaning(rate: Rate) -> str:
 
 def _among(rate: Rate) -> str:
     of_decided, rows = only_decided(rate.subset)
-    everyone = "of all that are decided" if of_decided else "of everyone"
+    everyone = "among all decided rows" if of_decided else "among all rows"
     where = everyone if rows == EVERYONE else f"where {rate.subset}"
     return where + (f" on {rate.on}" if rate.on else "")
 
 
 def _alone(metric: Metric) -> Rate | None:
-    """The one rate that a metric is, if it is."""
+    """The rate, if a metric is a single rate."""
     if isinstance(metric, Expression):
         return metric.rates[0] if _is_one(metric) and metric.terms[0][1] == 1 else None
     rate: Rate | None = getattr(metric, "rate", None)
@@ -114,7 +114,7 @@ def _alone(metric: Metric) -> Rate | None:
 
 
 def _multiple(metric: Metric) -> tuple[float, Rate | None]:
-    """The number and the rate that a side of a promise is a product of, if it is."""
+    """The factor and the rate, if a side of a promise is a multiple of one rate."""
     if isinstance(metric, Expression):
         return (metric.terms[0][1], metric.rates[0]) if _is_one(metric) else (1.0, None)
     return getattr(metric, "factor", 1.0), getattr(metric, "rate", None)
@@ -172,7 +172,7 @@ def _subset(rate: Rate) -> str:
     words = "" if rows == EVERYONE else str(rows)
     if of_decided:
         return "ŷ ≠ refer" + f", {words}" * bool(words)
-    return f"({words})" if " or " in words else words  # what stands before it is an "and"
+    return f"({words})" if " or " in words else words  # the comma before it means "and"
 
 
 def _class(value: Value, classes: Classes) -> str:

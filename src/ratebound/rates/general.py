@@ -1,8 +1,8 @@
-"""Constraints of one's own: a number that a function of the model gives, which is to stay below a bound.
+"""Custom constraints: a function of the model computes a number, which must stay at or below a bound.
 
-The paper's game is about any g(θ) <= 0 with any g̃(θ) that the model descends in its place; rates are the
-main case. A `General` is the left side of such a constraint. It is a name and two functions, so that it
-stands beside rates in one problem, and is printed, audited and written to files by its name.
+The paper's game takes any constraint g(θ) <= 0, and any proxy g̃(θ) that the model descends instead.
+Rates are the main case. A `General` is the left side of a custom constraint: a name and two functions.
+It can stand beside rates in a problem. It is printed, audited and written to files by its name.
 """
 
 from __future__ import annotations
@@ -19,22 +19,25 @@ Function = Callable[[Any, Any], Any]  # of a model and rows, to a number
 
 @dataclass(frozen=True, repr=False)
 class General(SingleMetric):
-    """A number that functions of the model give; `constraint` bounds one from above.
+    """A number that a function of the model computes; `constraint` bounds one from above.
 
-    Two are equal if they have the same name: a problem holds each name once, and files no functions.
+    Two are equal if they have the same name. A problem holds each name once, and files do not hold
+    functions.
 
     Parameters
     ----------
     name : str
-        What it is called, in reports and files.
+        Its name in reports and files.
     value : callable or None
-        From the model and rows to a number, which λ sees; None if it was read from a file.
+        A function from the model and rows to the number that the λ-player sees; None if it was read from
+        a file.
     proxy : callable or None
-        The same for what the model descends; None if it was read from a file.
+        A function from the model and rows to the number that the model descends; None if it was read
+        from a file.
     on : str, default=None
         The population whose rows the functions get. By default the first.
     exact : bool, default=False
-        Whether λ sees its value on all rows in every round. By default on the batch.
+        Whether the λ-player sees the value on all rows in every round. By default it sees the batch's.
     scale : float, default=1.0
         The unit in which it is compared with other constraints.
 
@@ -55,7 +58,7 @@ class General(SingleMetric):
     exact: bool = field(default=False, compare=False)
     scale: float = field(default=1.0, compare=False)
 
-    rate = None  # in whose words it would print
+    rate = None  # it does not print as a rate
 
     @property
     def population(self) -> str:
@@ -64,7 +67,7 @@ class General(SingleMetric):
 
     @property
     def rates(self) -> tuple[Rate, ...]:
-        """None: it is no rate."""
+        """Empty: it is not made of rates."""
         return ()
 
     def __str__(self) -> str:
@@ -81,37 +84,37 @@ def constraint(
     exact: bool = False,
     scale: float = 1.0,
 ) -> Constraint:
-    """A constraint of one's own, g(θ) <= 0, that is not about a rate.
+    """A custom constraint, g(θ) <= 0, on anything that a function of the model can compute.
 
-    It stands beside rates in a `Problem`. `play` trains for it with PyTorch modules (`Torch`, `MLP`,
-    `Lattice`), and `Game` in a training loop of one's own. ``docs/own_constraints.md`` has more.
+    It can stand beside rates in a `Problem`. `play` trains for it with PyTorch modules (`Torch`, `MLP`,
+    `Lattice`). `Game` trains for it in your own training loop. See ``docs/own_constraints.md``.
 
-    Both functions take ``(model, rows)`` and give one number. The model has the `scores` of these rows,
-    (n,), or (D, n) for D > 2 classes, and `module`: the PyTorch module, or whatever was given as
-    ``module=`` in a loop of one's own. The rows have `X`, `y` (1 for yes and 0 for no, or the place of
-    the label among D > 2 classes), `columns["name"]` and `weights`. If the scores are tensors, so are
-    all numbers of the rows.
+    Both functions take ``(model, rows)`` and return one number. The model has the `scores` of these
+    rows, (n,), or (D, n) for D > 2 classes, and `module`: the PyTorch module, or the ``module=`` of your
+    own loop. The rows have `X`, `y` (1 for yes and 0 for no, or the label's position among D > 2
+    classes), `columns["name"]` and `weights`. If the scores are tensors, so are all numbers of the rows.
 
     Parameters
     ----------
     value : callable
-        What the λ-player sees, and what is kept, audited and reported. It need not be differentiable.
+        The number that the λ-player sees, and that is bounded, audited and reported. It need not be
+        differentiable.
     proxy : callable, default=None
-        What the model descends in its place: a scalar with a gradient, best one that is never below
-        `value`. By default `value` itself, which then needs a gradient.
+        The number that the model descends in its place: a scalar with a gradient, which should never be
+        below `value`. By default `value` itself, which then needs a gradient.
     name : str
-        What reports and files call it; each name may occur once in a problem.
+        Its name in reports and files; each name may occur once in a problem.
     at_most : float, default=0.0
-        The bound: `value` is to stay at or below it.
+        The bound: `value` must stay at or below it.
     on : str, default=None
-        The population whose rows the functions get. By default the first, that which is trained on.
+        The population whose rows the functions get. By default the first, which the model is trained on.
     exact : bool, default=False
         Whether the λ-player sees the value on all rows in every round, which takes a pass over them. By
-        default it sees that on the round's batch, which some functions, such as a calibration gap,
-        overstate. What is kept and reported is always exact.
+        default it sees the value on the round's batch. A batch overstates some values, such as a
+        calibration gap. The value that is kept and reported is always exact.
     scale : float, default=1.0
-        The unit in which it is compared with other constraints, about how far it may plausibly be off.
-        Rates are off by less than 1. A norm of 50 needs a larger unit, or it outweighs them.
+        The unit in which it is compared with other constraints: a plausible size of its violation. A
+        rate's violation is below 1. A norm of 50 needs a larger unit, or it outweighs the rates.
 
     Returns
     -------
@@ -125,7 +128,7 @@ def constraint(
 
     See Also
     --------
-    rate : A rate of one's own, which every model, audit and certificate can handle.
+    rate : A custom rate, which every model, audit and certificate can handle.
 
     Examples
     --------
@@ -158,7 +161,7 @@ def constraint(
 
 
 def general(constraints: Iterable[Any]) -> list[General]:
-    """What constraints of one's own there are among promises of any kind."""
+    """The custom constraints among promises of any kind."""
     return [
         each.left
         for each in constraints
@@ -167,17 +170,17 @@ def general(constraints: Iterable[Any]) -> list[General]:
 
 
 def refuse_general(constraints: Iterable[Any], who: str, remedy: str) -> None:
-    """Raise if some constraint is one's own, in places that know rates alone.
+    """Raise if some constraint is a custom one, in places that handle only rates.
 
     >>> own = constraint(lambda model, rows: 0.0, name="gap")
     >>> refuse_general([own], "a certificate", "Audit it instead.")
     Traceback (most recent call last):
-    ValueError: gap <= 0.0: a certificate knows rates alone, and this is a constraint of one's own \
+    ValueError: gap <= 0.0: a certificate handles only rates, and this is a custom constraint \
 (rb.constraint). Audit it instead.
     """
     for each in constraints:
         if isinstance(each, Constraint) and isinstance(each.left, General):
             raise ValueError(
-                f"{each}: {who} knows rates alone, and this is a constraint of one's own "
+                f"{each}: {who} handles only rates, and this is a custom constraint "
                 f"(rb.constraint). {remedy}"
             )

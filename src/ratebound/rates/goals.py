@@ -1,12 +1,12 @@
-"""Goals people have, each a function that returns the list of constraints it stands for.
+"""Common goals, such as fairness between groups. Each is a function that returns a list of constraints.
 
-`groups` says between whom: subsets, or columns, of which every value is a group. Which values a column
-has is not known before there are rows: then the list holds a `Goal`, which `compile` spells out. `slack`
-allows an additive difference both ways; `ratio` is multiplicative and one-sided: 0.95 means at least 95%
-of the reference. Above 1 it turns the promise round: 1.05 means at most 105% of the reference. `of` is
-the class a goal speaks of; without it, where there are more than two, it speaks of every class.
+`groups` names the groups: subsets, or columns, each of whose values is a group. A column's values are
+not known before there are rows; then the list holds a `Goal`, which `compile` spells out. `slack` allows
+an additive difference in either direction. `ratio` is multiplicative and one-sided: 0.95 means at least
+95% of the reference, and 1.05 means at most 105% of it. `of` is the class a goal is about. Without it, a
+goal is about every class if there are more than two.
 
-In text a goal is written the same way, its groups one by one: ``equal_opportunity(sex, ratio=0.95)``,
+In text a goal is written the same way, with its groups in a row: ``equal_opportunity(sex, ratio=0.95)``,
 ``equal_opportunity(sex in ("Female", "Male"), race == "Black" and age < 25, slack=0.1)``.
 """
 
@@ -56,7 +56,7 @@ def statistical_parity(
     of: Value | None = None,
     on: str | None = None,
 ) -> list[Constraint]:
-    """Every group is said yes to about equally often.
+    """Demographic parity: the model says yes to every group about equally often.
 
     A ``ratio=`` up to 1 bounds it from below, and one above 1 from above.
 
@@ -97,11 +97,11 @@ def equal_odds(
     of: Value | None = None,
     on: str | None = None,
 ) -> list[Constraint]:
-    """Every group has about the same recall and about the same false positive rate.
+    """Equalized odds: every group has about the same recall and false positive rate.
 
-    With ``ratio=`` up to 1, recall is at least that share of the reference and the false positive
-    rate at most its inverse: a false positive is a harm, so it is bounded from above. A ``ratio=``
-    above 1 turns both round.
+    With ``ratio=`` up to 1, recall is at least that share of the reference. The false positive rate is
+    at most the inverse: a false positive is a harm, so it is bounded from above. A ``ratio=`` above 1
+    reverses both bounds.
 
     >>> rb.equal_odds({"sex": ("Female",)}, ratio=0.8)
     [recall(sex == "Female") >= 0.8 * recall(),
@@ -121,7 +121,7 @@ def equal_accuracy(
     against: Against = "overall",
     on: str | None = None,
 ) -> list[Constraint]:
-    """The model is about equally often right for every group.
+    """Every group has about the same accuracy.
 
     A ``ratio=`` up to 1 bounds it from below, and one above 1 from above.
 
@@ -141,7 +141,7 @@ def accurate_coverage(
     of: Value | None = None,
     on: str | None = None,
 ) -> list[Constraint]:
-    """Each group is said yes to as often as its labels are positive.
+    """The model says yes to each group about as often as the group's labels are positive.
 
     A ``ratio=`` up to 1 bounds it from below, and one above 1 from above.
 
@@ -159,7 +159,7 @@ def accurate_coverage(
 def minimum_coverage(
     groups: Groups | None = None, *, at_least: float, of: Value | None = None, on: str | None = None
 ) -> list[Constraint]:
-    """Each group is said yes to at least this often.
+    """The model says yes to each group at least this often.
 
     >>> rb.minimum_coverage({"sex": ("Female",)}, at_least=0.1)
     [positive_rate(sex == "Female") >= 0.1]
@@ -171,7 +171,7 @@ def minimum_coverage(
 def minimum_recall(
     groups: Groups | None = None, *, at_least: float, of: Value | None = None, on: str | None = None
 ) -> list[Constraint]:
-    """At least this share of each group's positive rows is found.
+    """Each group's recall is at least this.
 
     >>> rb.minimum_recall({"country": ("FR", "DE")}, at_least=0.95)
     [recall(country == "FR") >= 0.95, recall(country == "DE") >= 0.95]
@@ -183,7 +183,7 @@ def minimum_recall(
 def minimum_accuracy(
     groups: Groups | None = None, *, at_least: float, on: str | None = None
 ) -> list[Constraint]:
-    """The model is right at least this often for each group.
+    """Each group's accuracy is at least this.
 
     >>> rb.minimum_accuracy(at_least=0.8)
     [accuracy() >= 0.8]
@@ -200,7 +200,7 @@ def no_lost_benefits(
     of: Value | None = None,
     on: str | None = None,
 ) -> list[Constraint]:
-    """Each group is said yes to at least as often as by the existing model, less `slack`.
+    """The model says yes to each group at least as often as the existing model does, less `slack`.
 
     >>> rb.no_lost_benefits({"sex": ("Female",)}, versus="live")
     [positive_rate(sex == "Female") >= positive_rate_of(sex == "Female", versus="live")]
@@ -216,7 +216,7 @@ def no_lost_benefits(
 def not_worse_off(
     groups: Groups | None = None, *, versus: str, slack: float = 0.0, on: str | None = None
 ) -> list[Constraint]:
-    """For each group the model is right at least as often as the existing one, less `slack`.
+    """Each group's accuracy is at least the existing model's, less `slack`.
 
     >>> rb.not_worse_off({"sex": ("Female",)}, versus="live", slack=0.01)
     [accuracy(sex == "Female") >= accuracy_of(sex == "Female", versus="live") - 0.01]
@@ -251,7 +251,7 @@ def steering_examples(at_least: float, *, on: str = "steering") -> list[Constrai
 
 @known_goal
 def egregious_examples(at_least: float = 1.0, *, on: str = "egregious") -> list[Constraint]:
-    """Accuracy on examples that must not be got wrong, given as the population `on`.
+    """Accuracy on examples that the model must get right, given as the population `on`.
 
     >>> rb.egregious_examples(0.99)
     [accuracy(on="egregious") >= 0.99]
@@ -263,7 +263,7 @@ def egregious_examples(at_least: float = 1.0, *, on: str = "egregious") -> list[
 def decision_rule(
     groups: Groups, *, decision: Value, at_least: float = 1.0, on: str | None = None
 ) -> list[Constraint]:
-    """In each group the model decides `decision`, at least this often; no labels needed.
+    """The model decides `decision` at least this often in each group; it needs no labels.
 
     >>> rb.decision_rule(rb.column("language_known") == False, decision=False, at_least=0.99, on="pool")
     [negative_rate(language_known == False, on="pool") >= 0.99]

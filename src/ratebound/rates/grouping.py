@@ -1,7 +1,8 @@
-"""Between whom a goal holds: subsets, and columns of which every value is a group.
+"""The groups of a goal: subsets, and columns each of whose values is a group.
 
-A definition holds no data, so a goal that names a column waits for its rows; see `Goal`. A goal that
-names no class is about the positive one of two, and of more than two about every class in turn.
+A definition holds no data, so a goal that names a column is spelled out once there are rows; see `Goal`.
+A goal that names no class is about the positive one of two classes. With more than two, it is about
+every class in turn.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ RESERVED = (
     "g_mean",
     "h_mean",
     "kl_divergence",
-)  # words of the language that are in no table
-GOALS: dict[str, Callable[..., list[Any]]] = {}  # every goal by its name, as text finds it
-BUILT_IN: set[str] = set()  # the names that stay ours, once all of them are defined
+)  # words of the language that no table holds
+GOALS: dict[str, Callable[..., list[Any]]] = {}  # every goal by its name, where text looks it up
+BUILT_IN: set[str] = set()  # the names of built-in rates and goals, which users cannot redefine
 Named = Name | Column | Subset | Mapping[str, Any]
 Groups = Named | Iterable[Named]
 # The combinations of values of each set of columns; None is a missing value.
@@ -50,7 +51,7 @@ Values = Mapping[tuple[Name, ...], Sequence[tuple[Value | None, ...]]]
 
 
 class _SomeValues(dict[tuple[Name, ...], Sequence[tuple[Value | None, ...]]]):
-    """Values of columns that were not seen yet."""
+    """Made-up values for columns without rows."""
 
     def __missing__(self, names: tuple[Name, ...]) -> Sequence[tuple[Value, ...]]:
         return [("a",) * len(names), ("b",) * len(names)]
@@ -60,7 +61,7 @@ SOME_VALUES = _SomeValues()
 
 
 def check_new(name: Any, like: Mapping[str, Any]) -> None:
-    """Raise unless `name` may enter the table `like`; users may define again what is their own.
+    """Raise unless `name` may enter the table `like`; users may redefine their own names.
 
     >>> check_new("recall", GOALS)
     Traceback (most recent call last):
@@ -69,7 +70,7 @@ def check_new(name: Any, like: Mapping[str, Any]) -> None:
     plain = isinstance(name, str) and name.isidentifier() and name.isascii()
     if not plain or keyword.iskeyword(name) or name in RESERVED:
         raise ValueError(
-            f"a rate or goal is called by a plain word such as share_of_loans, got {name!r}"
+            f"the name of a rate or goal is a plain word such as share_of_loans, got {name!r}"
         )
     for what, table in (("rate", KINDS), ("goal", GOALS)):
         if name in table and (name in BUILT_IN or table is not like):
@@ -77,7 +78,7 @@ def check_new(name: Any, like: Mapping[str, Any]) -> None:
 
 
 def groups_said(groups: Groups | None) -> list[Name | Subset]:
-    """What `groups` names: subsets, and columns whose values are not known before there are rows.
+    """The groups that `groups` names: subsets, and columns whose values are not known yet.
 
     >>> groups_said({"sex": ("Female", "Male"), "race": "Black"})
     [sex == "Female", sex == "Male", race == "Black"]
@@ -89,7 +90,7 @@ def groups_said(groups: Groups | None) -> list[Name | Subset]:
     if isinstance(groups, str | Column | Subset):
         groups = [groups]
     if not isinstance(groups, Iterable):
-        raise TypeError(f"groups takes subsets, or columns with or without their values, got {groups!r}")
+        raise TypeError(f"groups takes conditions, or columns with or without values, got {groups!r}")
     said: list[Name | Subset] = []
     if isinstance(groups, Mapping):
         for name, values in groups.items():
@@ -107,7 +108,7 @@ def groups_said(groups: Groups | None) -> list[Name | Subset]:
 
 
 def _one_said(group: Any) -> Name | Subset:
-    """A subset as it is, or as a mapping says it; or a column's name."""
+    """A subset, given as such or as a mapping; or a column's name."""
     if isinstance(group, Mapping):
         return where(**group)
     if isinstance(group, Subset):
@@ -125,13 +126,13 @@ def group_of(names: Sequence[Name], values: Sequence[Value | None]) -> Subset:
 
 
 def as_groups(groups: Groups | None) -> list[Subset]:
-    """The groups as the function of a goal is given them: no column without its values is left."""
+    """The groups that are subsets, as a goal's function gets them."""
     return [each for each in groups_said(groups) if isinstance(each, Subset)]
 
 
 @dataclass(frozen=True, repr=False)
 class Goal:
-    """A goal as it was written; where groups are values of a column, it is spelled out on rows.
+    """A goal as it was written. If its groups are values of a column, rows are needed to spell it out.
 
     Calling a goal with columns, or reading one from text, gives one. Rows without a value in the column
     are one more group.
@@ -141,15 +142,15 @@ class Goal:
     name : str
         The goal's name, such as "equal_opportunity".
     groups : tuple of str, int or Subset
-        Between whom it holds. A name is a column, each of whose values is a group.
+        The groups. A name is a column, each of whose values is a group.
     options : tuple of (str, value)
         The goal's other arguments.
     intersection : bool, default=False
-        Whether each combination of the columns' values that occurs is a group, and not each value. By
-        default it is not, since combinations soon have few rows.
+        Whether the groups are the combinations of the columns' values, instead of the single values. By
+        default they are the single values, since combinations often have few rows.
     min_rows : int, default=None
-        Leave out groups that have fewer rows to count on, with a warning. By default none is left out,
-        and a group without any such row is an error.
+        Leave out groups with fewer rows that count, with a warning. By default no group is left out, and
+        a group without any such row is an error.
 
     Examples
     --------
@@ -168,21 +169,23 @@ class Goal:
         groups = tuple(_one_condition(g) if isinstance(g, In) else g for g in self.groups)
         object.__setattr__(self, "groups", groups)
         if EVERYONE in groups:
-            raise ValueError(f"{self.name}: everyone is no group beside others, leave them out")
+            raise ValueError(
+                f"{self.name}: all rows cannot be a group beside others: leave out the empty condition"
+            )
         if not isinstance(self.intersection, bool):
             raise TypeError(f"{self.name}: intersection takes True or False, got {self.intersection!r}")
         if self.min_rows is not None:
             check_whole(f"{self.name}: min_rows", self.min_rows)
         if self.intersection and len(self.columns) < len(groups):
             raise ValueError(
-                f"{self.name}: intersection=True is of columns alone, as in ['sex', 'race']; combine "
+                f"{self.name}: intersection=True takes only columns, as in ['sex', 'race']; combine "
                 "conditions yourself, with 'and'"
             )
         if not self.columns and (self.intersection or self.min_rows):
             raise ValueError(
-                f"{self.name}: intersection= and min_rows= are of columns whose values are groups"
+                f"{self.name}: intersection= and min_rows= need columns whose values are groups"
             )
-        self.constraints(SOME_VALUES)  # which objects to wrong options
+        self.constraints(SOME_VALUES)  # this raises if options are wrong
 
     @property
     def columns(self) -> list[Name]:
@@ -191,33 +194,33 @@ class Goal:
 
     @property
     def crossed(self) -> list[tuple[Name, ...]]:
-        """The sets of columns of which each combination of values is a group."""
+        """The sets of columns; each combination of a set's values is a group."""
         return [tuple(self.columns)] if self.intersection else [(name,) for name in self.columns]
 
     @property
     def on(self) -> str | None:
-        """The population that it names."""
+        """The population it names, if any."""
         named = dict(self.options).get("on")
         return None if named is None else str(named)
 
     @property
     def population(self) -> str:
-        """The population whose values they are, by name."""
+        """The name of its population."""
         return self.on or FIRST
 
     @property
     def rates(self) -> tuple[Rate, ...]:
-        """The rates it speaks of, as of everyone."""
+        """The rates in it, over all rows."""
         constraints = self.constraints(SOME_VALUES)
         return tuple(dict.fromkeys(replace(r, subset=EVERYONE) for c in constraints for r in c.rates))
 
     def of_every_class(self, classes: Sequence[Value]) -> list[Goal]:
-        """The same goal of each of `classes`, if there are more than two and it may name one of them.
+        """The same goal for each of `classes`, if there are more than two and the goal takes a class.
 
         Parameters
         ----------
         classes : sequence
-            All that may be decided.
+            All possible decisions.
 
         Returns
         -------
@@ -231,7 +234,7 @@ class Goal:
         return [replace(self, options=(*self.options, ("of", each))) for each in classes]
 
     def constraints(self, values: Values) -> list[Constraint]:
-        """What it stands for, given the combinations of values of each set of columns in `crossed`.
+        """Its constraints, given the combinations of values of each set of columns in `crossed`.
 
         Parameters
         ----------
@@ -242,7 +245,7 @@ class Goal:
         Returns
         -------
         list of Constraint
-            A promise or more for every group.
+            One promise or more for every group.
 
         Examples
         --------
@@ -288,7 +291,7 @@ def _one_condition(group: In) -> Subset:
 
 
 def of_every_class(constraint: Constraint, classes: Sequence[Value]) -> list[Constraint]:
-    """A promise that a goal made, once for each of `classes` where there are more than two.
+    """A promise that a goal made, once for each of `classes` if there are more than two.
 
     >>> from ratebound import minimum_recall
     >>> (promise,) = minimum_recall(at_least=0.7)
@@ -303,7 +306,7 @@ def of_every_class(constraint: Constraint, classes: Sequence[Value]) -> list[Con
 
 
 def rates_of_every_class(rate: Rate, classes: Sequence[Value]) -> list[Rate]:
-    """A rate of each of `classes`, if there are more than two and it speaks of one but names none."""
+    """A rate for each of `classes`, if there are more than two and it is about one but names none."""
     classes = label_classes(tuple(classes))
     return (
         [replace(rate, of=each) for each in classes] if len(classes) > 2 and _is_open(rate) else [rate]
@@ -311,7 +314,7 @@ def rates_of_every_class(rate: Rate, classes: Sequence[Value]) -> list[Rate]:
 
 
 def _is_open(rate: Rate) -> bool:
-    kind = KINDS.get(rate.kind)  # a goal from another process may speak of a rate unknown here
+    kind = KINDS.get(rate.kind)  # a goal from another process may have a rate unknown here
     return rate.of is None and kind is not None and kind.speaks == "one class"
 
 

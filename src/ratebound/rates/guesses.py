@@ -1,16 +1,16 @@
-"""Groups that are guessed or missing: how a column is known that promises are about.
+"""Groups that are guessed or missing: what is known about a column that promises name.
 
-A promise names the true group. `guessed` says what is known of it, on one of three levels: probabilities
-that are taken to be right, the true group of an audited sample, or nothing beyond the rows that have a
-value. Nothing here holds data; ``ratebound.problem.guessing`` reads the columns.
+A promise names the true group. `guessed` states what is known about it, on one of three levels:
+probabilities that are assumed to be right, the true group of an audited sample, or only the values that
+are present. Nothing here holds data; ``ratebound.problem.guessing`` reads the columns.
 
-If nothing is assumed, a promise has to hold whatever the missing values are, and that can be said in
-words. Take a share of a group: E rows of it count, and N do not. It is lowest if every row without a
-value that counts lies outside the group, and every one that does not count lies inside:
+If nothing is assumed, a promise must hold whatever the missing values are. Such a promise can be written
+with counts. Take a rate of a group, where E rows count as a success and N do not. The rate is lowest if
+every success without a value lies outside the group, and every other row without a value lies inside:
 
     lowest = E(surely in the group) / (E(surely in the group) + N(possibly in the group))
 
-and highest the other way round. Both are ratios of counts, so such a promise is compiled, audited and
+It is highest the other way round. Both are ratios of counts, so such a promise is compiled, audited and
 certified like any other.
 """
 
@@ -47,7 +47,7 @@ from ratebound.rates.subsets import (
 )
 
 Level = Literal["calibrated", "audited", "anything"]
-# What counts in a share, and what does not, as kinds of counts.
+# For each rate, the counts of rows that are a success and of rows that are not.
 COUNTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "positive_rate": (("predicted_positives",), ("predicted_negatives",)),
     "coverage": (("predicted_positives",), ("predicted_negatives",)),
@@ -69,22 +69,21 @@ COUNTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, repr=False)
 class Guessed(Said):
-    """How a column is known that promises are about; `guessed` makes one.
+    """What is known about a column that promises name; `guessed` makes one.
 
     Parameters
     ----------
     column : str or int
         The column that promises name.
     level : {"calibrated", "audited", "anything"}
-        What is taken for granted: that probabilities are right, that audited rows are a random sample,
-        or nothing.
+        The assumption: probabilities are right, audited rows are a random sample, or none.
     probabilities : tuple of (value, str), default=()
         For each value of the column, the column with its probability.
     audited : str or int, default=None
         The column with the true value of audited rows.
     worst : float, default=None
-        The confidence with which promises are to hold for every grouping that guesses and audited rows
-        leave possible. None if they are counted on audited rows alone.
+        The confidence with which promises must hold for every grouping that guesses and audited rows
+        leave possible. None if promises are counted only on audited rows.
 
     Examples
     --------
@@ -101,7 +100,7 @@ class Guessed(Said):
 
     @property
     def columns(self) -> tuple[Name, ...]:
-        """The columns that it is known by."""
+        """The columns with what is known."""
         own = (name for _, name in self.probabilities)
         return (*own, *(() if self.audited is None else (self.audited,)))
 
@@ -112,7 +111,7 @@ class Guessed(Said):
 
     @property
     def assumed(self) -> str:
-        """What promises about the column rest on, in a sentence."""
+        """The assumption behind promises about the column, in a sentence."""
         name = column_text(self.column)
         if self.level == "calibrated":
             columns = ", ".join(str(column) for _, column in self.probabilities)
@@ -130,7 +129,7 @@ class Guessed(Said):
         if self.level == "audited":
             return (
                 f"Promises about {name} are kept on the rows whose true value {self.audited} holds, "
-                "which are assumed to be a random sample of all; other rows count where no group is "
+                "which are assumed to be a random sample of all; other rows count if no group is "
                 "named."
             )
         return (
@@ -158,45 +157,46 @@ def guessed(
     worst: float | None = None,
     missing: Literal["anything"] | None = None,
 ) -> Guessed:
-    """How a group is known that is guessed, or missing in some rows; promises name it as ever.
+    """What is known about a group that is guessed, or missing in some rows. Promises name it as usual.
 
-    Say one of three things, which take ever less for granted: `probabilities`, `audited` or `missing`.
-    Give the result to ``RateConstrainedClassifier(guessed=...)`` or ``Problem(guessed=...)``. Status,
-    audits and certificates say which it was.
+    Give one of `probabilities`, `audited` or `missing`; each assumes less than the one before. Pass the
+    result to ``RateConstrainedClassifier(guessed=...)`` or ``Problem(guessed=...)``. Status, audits and
+    certificates state the assumption.
 
     Parameters
     ----------
     column : str or int
         The column as promises name it. It need not be in the table.
     probabilities : mapping or sequence, default=None
-        The probability of each value, as a mapping from values to columns, or columns whose values
-        follow from their names: of "p_black" and "p_white" they are "black" and "white". A row counts
-        in each group by its probability there. If the table has the column itself, its values are taken
-        as known and the probabilities are for rows that have none. The probabilities are assumed to be
-        right, given all that the model sees and the label; what cannot be checked is not certified.
+        The columns with the probability of each value: a mapping from values to columns, or a sequence
+        of columns named after the values, such as "p_black" and "p_white" for "black" and "white". A row
+        counts in each group by its probability there. If the table has the column itself, its values
+        are taken as known, and the probabilities are for rows without a value. The probabilities are
+        assumed to be right, given the label and everything the model sees. This cannot be checked, so
+        such promises are not certified.
     values : iterable, default=None
-        The values that a sequence of columns is for, in order. By default their names say so.
+        The values that belong to a sequence of columns, in order. By default the columns' names tell.
     audited : str or int, default=None
-        The column with the true value of an audited sample, missing in all other rows. Audited rows have
-        to be drawn at random. Shares of a group are counted on them; all rows count for everything else.
+        The column with the true values of an audited sample, missing in all other rows. Audited rows
+        must be drawn at random. A group's rates are counted on them; all rows count for everything else.
     worst : float, default=None
-        Beside `audited`, if the column itself holds guesses: promises are to hold for every grouping
-        that guesses and audited rows leave possible with this confidence, such as 0.9. By default they
-        are counted on audited rows, and an audit reports the worst case.
+        With `audited`, if the column itself holds guesses: promises must hold for every grouping that
+        guesses and audited rows leave possible, with this confidence, such as 0.9. By default they are
+        counted on audited rows, and an audit reports the worst case.
     missing : {"anything"}, default=None
-        Nothing is assumed about rows without a value: a promise has to hold whatever they are.
+        Nothing is assumed about rows without a value: a promise must hold whatever their values are.
 
     Returns
     -------
     Guessed
-        What it says; it holds no data.
+        What is known. It holds no data.
 
     Raises
     ------
     TypeError
-        If it does not say exactly one of the three.
+        If not exactly one of the three is given.
     ValueError
-        If the values of columns of probabilities are not told, or one is told twice.
+        If the values for columns of probabilities are unknown, or one is given twice.
 
     See Also
     --------
@@ -208,7 +208,7 @@ def guessed(
     >>> rb.guessed("race", probabilities=["p_black", "p_white", "p_other"])
     guessed("race", probabilities={"black": "p_black", "white": "p_white", "other": "p_other"})
 
-    A promise that holds whatever the missing values are is a promise about ratios of counts:
+    If a promise must hold whatever the missing values are, it becomes a promise about ratios of counts:
 
     >>> race = rb.guessed("race", missing="anything")
     >>> promise = 'recall(race == "black") >= 0.8'
@@ -222,23 +222,21 @@ false_negatives(race == "black" or missing(race))) >= 0.8
     given = {"probabilities": probabilities, "audited": audited, "missing": missing}
     said = [option for option, value in given.items() if value is not None]
     if len(said) != 1:
-        both = f"{' and '.join(said)} are two things" if said else "nothing is said"
+        both = f"{' and '.join(said)} exclude each other" if said else "nothing is given"
         raise TypeError(
-            f"guessed({name!r}): {both}: say one of probabilities=[...], if they are right; "
+            f"guessed({name!r}): {both}: give one of probabilities=[...], if they are right; "
             "audited='column', if the true values of a random sample are known; or "
-            "missing='anything', if nothing is to be assumed"
+            "missing='anything', to assume nothing"
         )
     if worst is not None:
         if audited is None:
             raise TypeError(
-                f"guessed({name!r}): worst= is about what audited rows leave possible: say "
+                f"guessed({name!r}): worst= is about what audited rows leave possible: give "
                 "audited='column' too"
             )
         check_number(f"guessed({name!r}): worst, a confidence such as 0.9,", worst, above=0, below=1)
     if values is not None and (probabilities is None or isinstance(probabilities, Mapping)):
-        raise TypeError(
-            f"guessed({name!r}): values= are those of a list of columns, probabilities=[...]"
-        )
+        raise TypeError(f"guessed({name!r}): values= goes with a list of columns, probabilities=[...]")
     if missing is not None:
         if missing != "anything":
             raise ValueError(f"guessed({name!r}): missing= takes 'anything', got {missing!r}")
@@ -247,9 +245,10 @@ false_negatives(race == "black" or missing(race))) >= 0.8
         seen = Column(audited).name
         if seen == name:
             raise ValueError(
-                f"guessed({name!r}): audited= is another column, which has the true value of some rows "
-                f"alone. If {name!r} itself is missing in the others, promises about it are counted on "
-                "the rows that have one already; missing='anything' asks for more"
+                f"guessed({name!r}): audited= takes another column, with the true values of some rows. "
+                f"If {name!r} itself holds true values and is missing in other rows, leave out "
+                "guessed=: promises are counted on the rows with a value; missing='anything' asks for "
+                "more"
             )
         return Guessed(name, "audited", audited=seen, worst=worst)
     assert probabilities is not None
@@ -259,21 +258,22 @@ false_negatives(race == "black" or missing(race))) >= 0.8
 def _probabilities(
     name: Name, given: Mapping[Any, Name] | Sequence[Name], values: Iterable[Any] | None
 ) -> tuple[tuple[Value, Name], ...]:
-    """A value and the column with its probability, for each."""
+    """Each value and the column with its probability."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(f"guessed({name!r}): probabilities= takes several columns, got {given!r}")
     if isinstance(given, Mapping):
         pairs = [(plain_value(value), Column(each).name) for value, each in given.items()]
     else:
         columns = [Column(each).name for each in given]
-        told = _by_names(name, columns) if values is None else [plain_value(each) for each in values]
-        if len(told) != len(columns):
+        each_value = _by_names(name, columns) if values is None else [plain_value(v) for v in values]
+        if len(each_value) != len(columns):
             raise ValueError(
-                f"guessed({name!r}): {len(told)} values for {len(columns)} columns of probabilities"
+                f"guessed({name!r}): {len(each_value)} values for {len(columns)} columns of "
+                "probabilities"
             )
-        pairs = list(zip(told, columns, strict=True))
+        pairs = list(zip(each_value, columns, strict=True))
     if len(pairs) < 2:
-        raise ValueError(f"guessed({name!r}): probabilities of two values at least are needed")
+        raise ValueError(f"guessed({name!r}): probabilities of at least two values are needed")
     for what, place in (("value", 0), ("column", 1)):
         twice = [each for each, times in Counter(pair[place] for pair in pairs).items() if times > 1]
         if twice:
@@ -282,7 +282,7 @@ def _probabilities(
 
 
 def _by_names(name: Name, columns: Sequence[Name]) -> list[Value]:
-    """The values that columns are named after, behind what their names have in common.
+    """The values that columns are named after: their names without the prefix they share.
 
     >>> _by_names("race", ["race_is_black", "race_is_white"])
     ['black', 'white']
@@ -290,22 +290,21 @@ def _by_names(name: Name, columns: Sequence[Name]) -> list[Value]:
     texts = [str(column) for column in columns]
     first, last = min(texts), max(texts)
     same = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
-    shared = first[: first.rfind("_", 0, same) + 1]  # of "p_white" and "p_who" it is "p_" alone
+    shared = first[: first.rfind("_", 0, same) + 1]  # "p_white" and "p_who" share only "p_"
     own = [text.removeprefix(shared) for text in texts]
     if not shared or not all(own):
         raise ValueError(
-            f"guessed({name!r}): the names of {', '.join(map(repr, columns))} do not tell values: they "
-            "have no beginning such as 'p_' in common. Say values=[...], or give a mapping from values "
-            "to columns"
+            f"guessed({name!r}): the names of {', '.join(map(repr, columns))} do not tell the values: "
+            "they share no prefix such as 'p_'. Give values=[...], or a mapping from values to columns"
         )
     return list(own)
 
 
-OPTIONS = ("audited", "worst", "missing")  # what a text may say beside columns of probabilities
+OPTIONS = ("audited", "worst", "missing")  # a text may set these instead of columns of probabilities
 
 
 def read_guessed(text: str) -> Guessed:
-    """What a text says of a column, as on a command line.
+    """What is known about a column, read from a text, as on a command line.
 
     >>> read_guessed("race: p_black, p_white")
     guessed("race", probabilities={"black": "p_black", "white": "p_white"})
@@ -351,14 +350,13 @@ def _value(text: str) -> Value:
 
 def _not_read(text: str) -> str:
     return (
-        f"{text!r} does not say how a column is known: write 'race: p_black, p_white', 'race: black = "
-        "p_1, white = p_2', 'race: audited = race_seen', with ', worst = 0.9' if need be, or 'race: "
-        "missing = anything'"
+        f"cannot read {text!r}: write 'race: p_black, p_white', 'race: black = p_1, white = p_2', "
+        "'race: audited = race_seen', optionally with ', worst = 0.9', or 'race: missing = anything'"
     )
 
 
 def as_guessed(given: Any) -> tuple[Guessed, ...]:
-    """What is given as ``guessed=``: none, one or several, each of another column."""
+    """The value of ``guessed=`` as a tuple: none, one or several, each for a different column."""
     several = () if given is None else (given,) if isinstance(given, Guessed) else given
     if isinstance(several, str) or not isinstance(several, Iterable):
         raise TypeError(f"guessed= takes rb.guessed(...), or several in a list, got {given!r}")
@@ -369,11 +367,11 @@ def as_guessed(given: Any) -> tuple[Guessed, ...]:
     columns = [each.column for each in every]
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
-        raise ValueError(f"guessed: column {twice!r} is said twice: it is known in one way")
+        raise ValueError(f"guessed: column {twice!r} is given twice: give it once")
     if sum(each.level == "calibrated" for each in every) > 1:
         raise ValueError(
-            "guessed: probabilities of two columns say nothing of both at once: make one of them, "
-            "with a probability for each pair of values"
+            "guessed: probabilities of two columns do not give the probabilities of both at once: make "
+            "one column of them, with a probability for each pair of values"
         )
     return every
 
@@ -386,7 +384,7 @@ def speaks_of(promise: Promise, column: Name) -> bool:
 
 
 def rates_in(promise: Promise) -> Iterable[Rate]:
-    """The rates of a promise, and what they are made of."""
+    """The rates of a promise, and the rates that these are made of."""
     for rate in promise.rates:
         yield rate
         metric = metric_of(rate)
@@ -398,17 +396,17 @@ def rates_in(promise: Promise) -> Iterable[Rate]:
 
 
 def whatever_is_missing(promise: Promise, column: Name) -> Promise:
-    """The promise that holds just if `promise` does for every value that `column` may have.
+    """The promise that holds if and only if `promise` holds for every possible value of `column`.
 
-    Where both sides of it are shares of a group, each is taken at its worst; for two groups that share
-    no row both are so at once, and otherwise that errs on the safe side.
+    If both sides are rates of groups, each is taken at its worst. If the two groups share no rows, both
+    can be at their worst at once, so this is exact. Otherwise it is conservative.
     """
     if not speaks_of(promise, column):
         return promise
     if isinstance(promise, Goal):
         raise ValueError(
-            f"{promise}: which groups there are is not known before there are rows, and {column!r} may "
-            "be missing: name its values, as in equal_opportunity({"
+            f"{promise}: the groups are not known before there are rows, and {column!r} may be missing: "
+            "name its values, as in equal_opportunity({"
             f"{column!r}: ('a', 'b')}}, ratio=0.9)"
         )
     if isinstance(promise, Parity):
@@ -421,7 +419,7 @@ def whatever_is_missing(promise: Promise, column: Name) -> Promise:
         worst = _extreme(promise.left.rate, column, low, promise) * promise.left.factor
         return replace(promise, left=worst, name=name)
     if not isinstance(promise.left, Expression):
-        raise ValueError(_refusal(promise, column, f"{promise.left} is not a share of a group"))
+        raise ValueError(_refusal(promise, column, f"{promise.left} is not a share of a group's rows"))
     return _of_sum(promise, column, name)
 
 
@@ -438,7 +436,7 @@ def _compared(promise: Parity, column: Name) -> Parity:
 
 
 def _of_sum(promise: Constraint, column: Name, name: str) -> Constraint | Parity:
-    """A share against a number, or against a multiple of another share and a number."""
+    """A rate against a number, or against a multiple of another rate plus a number."""
     assert isinstance(promise.left, Expression)
     room = promise.left - promise.right  # kept if it is at least 0
     if promise.relation == "<=":
@@ -452,7 +450,7 @@ def _of_sum(promise: Constraint, column: Name, name: str) -> Constraint | Parity
         return Constraint(worst, ">=" if c > 0 else "<=", Expression((), bound), name)
     if len(room.terms) > 2 or room.terms[0][1] * room.terms[1][1] > 0:
         raise ValueError(
-            _refusal(promise, column, "it is neither one rate against a number nor one against another")
+            _refusal(promise, column, "it compares neither one rate with a number nor two rates")
         )
     assert len(named) + len(others) == 2
     (more, a), (less, b) = sorted(room.terms, key=lambda term: -term[1])
@@ -466,7 +464,7 @@ def _of_sum(promise: Constraint, column: Name, name: str) -> Constraint | Parity
 
 
 def _extreme(rate: Rate, column: Name, low: bool, promise: Promise) -> Ratio:
-    """The lowest, or the highest, that a rate can be, as a ratio of counts."""
+    """The lowest or highest possible value of a rate, as a ratio of counts."""
     _check_rate(rate, column, promise)
     counts, others = COUNTED[rate.kind]
     sure, possible = rate.subset, rate.subset
@@ -483,20 +481,20 @@ def _extreme(rate: Rate, column: Name, low: bool, promise: Promise) -> Ratio:
 
 def _check_rate(rate: Rate | None, column: Name, promise: Promise) -> None:
     if rate is None or rate.kind not in COUNTED:
-        what = "a ratio of one's own" if rate is None else f"{rate.kind}"
-        raise ValueError(_refusal(promise, column, f"{what} is not a share of a group"))
+        what = "a custom ratio" if rate is None else f"{rate.kind}"
+        raise ValueError(_refusal(promise, column, f"{what} is not a share of a group's rows"))
 
 
 def _refusal(promise: Promise, column: Name, why: str) -> str:
     return (
-        f"{promise}: its worst case over missing values of {column!r} is not known here, since {why}: "
-        f"promise each rate against a number, as in recall({column_text(column)} == ...) >= 0.8, or "
-        "compare two of them"
+        f"{promise}: its worst case over missing values of {column!r} cannot be computed, since {why}: "
+        f"bound each rate by a number, as in recall({column_text(column)} == ...) >= 0.8, or compare "
+        "two rates"
     )
 
 
 def surely(subset: Subset, column: Name) -> Subset:
-    """The rows that are in a subset whatever their value is, if it is missing.
+    """The rows that are in a subset whatever their missing value is.
 
     >>> from ratebound import column, where
     >>> surely(where(race="black", sex="f"), "race"), surely(column("race") != "black", "race")
@@ -512,7 +510,7 @@ def surely(subset: Subset, column: Name) -> Subset:
 
 
 def possibly(subset: Subset, column: Name) -> Subset:
-    """The rows that are in a subset, or may be if their value is missing.
+    """The rows that are in a subset, or could be because their value is missing.
 
     >>> from ratebound import where
     >>> possibly(where(race="black", sex="f"), "race"), possibly(~where(race="black"), "race")
@@ -535,7 +533,7 @@ def _joined(subset: Combined, parts: Sequence[Subset]) -> Subset:
 
 
 def is_excused(subset: Subset) -> set[Subset]:
-    """Conditions `missing(...)` that nobody need meet: each is one of several alternatives.
+    """Conditions `missing(...)` that may select no rows, since each is one of several alternatives.
 
     >>> from ratebound import missing, where
     >>> is_excused(where(race="black") | missing("race")), is_excused(missing("race"))
@@ -552,7 +550,7 @@ def is_excused(subset: Subset) -> set[Subset]:
 
 
 def to_plain(each: Guessed) -> dict[str, Any]:
-    """What is said of a column, as JSON has it."""
+    """What is known about a column, as JSON."""
     pairs = [list(pair) for pair in each.probabilities]
     plain = {"column": each.column, "level": each.level, "probabilities": pairs, "audited": each.audited}
     return plain if each.worst is None else {**plain, "worst": each.worst}
@@ -566,5 +564,5 @@ def from_plain(data: dict[str, Any]) -> Guessed:
         "anything": {"missing": "anything"},
     }
     if data["level"] not in options:
-        raise ValueError(f"a column is known in no way that is ours: {str(data)[:200]}")
+        raise ValueError(f"guessed: the level is not one of {', '.join(options)}: {str(data)[:200]}")
     return guessed(data["column"], **options[data["level"]])

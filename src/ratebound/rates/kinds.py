@@ -1,9 +1,9 @@
-"""What a kind of rate is, and the one table of them, which text, compiling, audits and docs read.
+"""Kinds of rates, and the one table of them, which text, compiling, audits and docs read.
 
 A linear kind is a sum of *atoms*: among the rows `over`, how many are in `given` and get the decision
-`predicted`. It speaks of one class, or is a sum over every class, as an error is. A ratio is a numerator
-and a denominator, sums of linear kinds. An area is `roc_auc`. With ``top=`` a kind is of the rows with
-the largest scores.
+`predicted`. It is about one class, or is a sum over every class, as errors are. A ratio has a numerator
+and a denominator, which are sums of linear kinds. The area is `roc_auc`. With ``top=`` a kind is about
+the rows with the largest scores.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from ratebound.rates.subsets import (
 
 Unit = Literal["share", "count", "cost", "ratio", "area"]
 Speaks = Literal["one class", "two classes", "every class", "no class", "the referral"]
-# What is wanted of a rate: more, less, either by its use, or neither where no model changes it.
+# The better direction of a rate: more, less, either (it depends), or neither (no model changes it).
 Better = Literal["more", "less", "either", "neither"]
-# What may be decided, in order; of two, no and then yes. A `Referral` is the last, and no label.
+# The possible decisions, in order: no and then yes if there are two. A `Referral` is last; no row has it
+# as its label.
 Classes = tuple[Value, ...]
 YES, NO, ANY = True, False, None
 TWO: Classes = (False, True)
@@ -40,9 +41,9 @@ LABEL = Label()
 class Atom:
     """Weight of the rows in `given` that get the decision `predicted`, over the weight of `over`.
 
-    `predicted` YES counts rows that are called `of`, NO those that are called otherwise, and ANY all.
-    `of` is None for the positive one of two classes. `over` None means a count, not a share. A row
-    counts `factor` times, and where `amounts` names a column as often as that says too.
+    `predicted` YES counts rows decided as `of`, NO counts rows decided otherwise, and ANY counts all.
+    `of` is None for the positive one of two classes. If `over` is None, it is a count, not a share. A
+    row counts `factor` times, multiplied by the row's amount in the column `amounts`, if there is one.
     """
 
     predicted: bool | None
@@ -55,18 +56,18 @@ class Atom:
 
 @dataclass(frozen=True)
 class OneClass:
-    """One class among all, as a kind of rate speaks of it."""
+    """One class among all, as the rows that a kind of rate needs."""
 
     label: Subset  # rows that have it as their label
-    existing: Subset  # rows that the existing model decides so
+    existing: Subset  # rows that the existing model decides to be of this class
     agreed: Subset  # rows that the existing model gets right, whatever their class
 
 
-# What a linear kind counts on a subset, of one class.
+# From a subset and a class to what a linear kind counts.
 Counts = Callable[[Subset, OneClass], tuple[Atom, ...]]
-# The numerator and the denominator of a ratio, said of everyone, by the options of its own.
+# From a ratio's own options to its numerator and denominator, over all rows.
 Sides = Callable[[Mapping[str, Value]], tuple[Expression, Expression]]
-# The atoms of a kind with what each of them costs.
+# The atoms of a kind, each with its cost.
 Prices = Callable[[tuple[Atom, ...], Mapping[str, Value]], tuple[Atom, ...]]
 # The options that only one kind takes, once checked, without those left at their defaults.
 Own = Callable[[Mapping[str, Any]], dict[str, Value]]
@@ -74,30 +75,30 @@ Own = Callable[[Mapping[str, Any]], dict[str, Value]]
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of rate: its name, what it is made of, its unit and what it needs."""
+    """One kind of rate: its name, its parts, its unit and what it needs."""
 
     name: str
     meaning: str  # one sentence
     unit: Unit
     labels: bool  # whether it needs labels
     versus: bool  # whether it needs the decisions of an existing model
-    counts: Counts | None = None  # of shares, counts and costs
-    prices: Prices | None = None  # of costs
-    sides: Sides | None = None  # above and below the line, of ratios
-    same_as: str = ""  # the kind that this is another name of
-    own: tuple[str, ...] = ()  # the names of the options that it alone takes
+    counts: Counts | None = None  # for shares, counts and costs
+    prices: Prices | None = None  # for costs
+    sides: Sides | None = None  # for ratios: the numerator and the denominator
+    same_as: str = ""  # another name of the same kind
+    own: tuple[str, ...] = ()  # the names of the options that only it takes
     check_own: Own | None = None
-    speaks: Speaks = "one class"  # of which of several classes
-    pairs: bool = False  # whether it is of pairs of rows, and not of rows
-    top: bool = False  # whether it may be of the rows with the largest scores
-    better: Better = "either"  # of shares, counts and costs; of a ratio it follows from its sides
-    decided: Sides | None = None  # of a share or a cost: the same of rows that are not referred
+    speaks: Speaks = "one class"  # which classes it is about
+    pairs: bool = False  # whether it counts pairs of rows instead of rows
+    top: bool = False  # whether it takes ``top=``, the rows with the largest scores
+    better: Better = "either"  # for shares, counts and costs; a ratio's follows from its sides
+    decided: Sides | None = None  # for a share or a cost: the same over rows that are not referred
     event: tuple[str, str] | None = None  # in a formula: what is counted, and among which rows
-    example: tuple[str, str] | None = None  # what someone would say, and the promise that says it
+    example: tuple[str, str] | None = None  # a demand in plain words, and the promise that states it
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What it takes besides conditions, in the order it prints them."""
+        """Its options besides conditions, in the order it prints them."""
         classes = ("of",) if self.speaks == "one class" else ()
         versus = ("versus",) if self.versus else ()
         if self.unit == "area":
@@ -114,15 +115,17 @@ class _Kinds(dict[str, Kind]):
     """Every kind by its name."""
 
     def __missing__(self, name: str) -> Kind:
-        # Constraints that were pickled may name a rate that only the other process has defined.
-        raise ValueError(f"the rate {name} is not defined in this process: import what defines it first")
+        # A pickled constraint may name a rate that only the other process has defined.
+        raise ValueError(
+            f"the rate {name} is not defined in this process: import the module that defines it first"
+        )
 
 
 KINDS = _Kinds()
 
 
 def metric_of(rate: Rate) -> Metric:
-    """What the words of a rate stand for: a sum of itself alone, a ratio, an area or a top."""
+    """The metric that a rate stands for: a sum of this one rate, a ratio, an area or a top."""
     kind = KINDS[rate.kind]
     if rate.top is not None:
         return Top(rate)
@@ -132,7 +135,7 @@ def metric_of(rate: Rate) -> Metric:
         return Area(rate) if kind.counts is None else Expression(((rate, 1.0),))
 
     def said_of(part: Rate) -> Rate:
-        """A rate of the numerator or denominator, on the rows that the ratio speaks of."""
+        """A rate of the numerator or denominator, on the ratio's rows."""
         takes = KINDS[part.kind].options
         return replace(
             part,
@@ -152,7 +155,8 @@ def _sides_of_decided(rate: Rate, kind: Kind) -> Sides:
     """The two sides of a rate among the rows that are decided."""
     if rate.expert is not None:
         raise ValueError(
-            f"{rate}: with expert= every row is decided, by the model or by the expert: leave out one"
+            f"{rate}: with expert= every row is decided, by the model or by the expert: leave out "
+            "expert= or 'decided'"
         )
     if kind.decided is not None:
         return kind.decided
@@ -160,13 +164,13 @@ def _sides_of_decided(rate: Rate, kind: Kind) -> Sides:
         assert kind.sides is not None
         counts = (part for side in kind.sides(dict(rate.own)) for part in side.rates)
         if all(KINDS[part.kind].unit == "count" for part in counts):
-            return kind.sides  # what is counted are decisions, and a referral is none
-    why = "it counts decisions already" if kind.unit == "count" else "it does not speak of such rows"
-    raise ValueError(f"{rate.kind} takes no 'decided', {why}: leave that out")
+            return kind.sides  # it counts decisions, and a referral is not a decision
+    why = "it counts only decided rows" if kind.unit == "count" else "it needs all rows"
+    raise ValueError(f"{rate.kind} does not take 'decided', since {why}: leave out 'decided'")
 
 
 def wanted(metric: Metric) -> set[Better]:
-    """What is wanted of the parts of a sum, or of a ratio as a whole.
+    """The better direction of each part of a sum, or of a ratio as a whole.
 
     >>> from ratebound import error_rate, false_negatives, false_positives, precision, recall
     >>> wanted(recall()), wanted(error_rate() - 0.1 * recall()), wanted(precision())
@@ -195,45 +199,45 @@ def label_classes(classes: Classes) -> Classes:
 
 
 def referral_of(classes: Classes) -> Referral | None:
-    """What a referral is called, if rows may be referred."""
+    """The referral, if rows may be referred."""
     last = classes[-1] if classes else None
     return last if isinstance(last, Referral) else None
 
 
 NOBODY_REFERRED = (
-    "here no row is referred to anyone: say what that decision is called, as in "
+    "no row can be referred here: name the decision that refers a row to a person, as in "
     'RateConstrainedClassifier(..., refer="ask a person") or rb.Population(..., refer=...)'
 )
 
 
 def check_decided(rates: Iterable[Rate], classes: Classes) -> None:
-    """Raise where a rate is of rows that are decided, and none can be referred."""
+    """Raise if a rate is over decided rows and no row can be referred."""
     for rate in rates:
         if only_decided(rate.subset)[0] and referral_of(classes) is None:
             raise ValueError(f"{rate}: {NOBODY_REFERRED}")
 
 
 def atoms(rate: Rate, classes: Classes = TWO) -> tuple[Atom, ...]:
-    """What a share, a count or a cost counts where these are the classes.
+    """What a share, a count or a cost counts, given these classes.
 
     >>> atoms(Rate("recall", of="cat"), ("bird", "cat", "dog"))[0].given
     the label is "cat"
     """
     kind, own = KINDS[rate.kind], dict(rate.own)
-    assert kind.counts is not None, f"{rate} is no sum of rows"
+    assert kind.counts is not None, f"{rate} is not a sum over rows"
     labels, referral = label_classes(classes), referral_of(classes)
     if referral is None and (kind.speaks == "the referral" or rate.expert is not None):
         raise ValueError(NOBODY_REFERRED)
     if kind.speaks == "the referral":
         return _of_class(rate, labels[-1], referral, classes)
     if kind.speaks == "every class":
-        # Beside an existing model's, a referral is a decision like any other.
+        # In a comparison with an existing model, a referral is a decision like any other.
         own_classes = classes if kind.versus and not kind.labels and rate.expert is None else labels
         each_class = reversed(own_classes)
         return tuple(atom for each in each_class for atom in _of_class(rate, each, each, classes))
     if "predicted" in own:
         return _of_class(rate, own["label"], own["predicted"], classes)
-    if own.keys() == {"column"} and rate.of is None and len(labels) > 2:  # of any error
+    if own.keys() == {"column"} and rate.of is None and len(labels) > 2:  # every error costs
         errors = (_of_class(rate, each, each, classes) for each in reversed(labels))
         missed = 1 if referral is None else (len(labels) - 1) * (1 if rate.expert is None else 2)
         return tuple(atom for of_class in errors for atom in of_class[:missed])
@@ -242,19 +246,19 @@ def atoms(rate: Rate, classes: Classes = TWO) -> tuple[Atom, ...]:
 
 
 def class_of(rate: Rate, classes: Classes) -> Value:
-    """The class that a rate speaks of; the last of two, and an error of more, where it does not say."""
+    """The class that a rate is about. If it names none, the last of two; with more it is an error."""
     labels, referral = label_classes(classes), referral_of(classes)
     if KINDS[rate.kind].speaks != "one class":
         return labels[-1]
     if rate.of is None and len(labels) > 2:
         raise ValueError(
-            f"there are {len(labels)} classes, so say which one it speaks of: "
-            f"{rate.kind}(of={value_text(labels[0])}). They are {_listed(labels)}"
+            f"there are {len(labels)} classes, so name one: {rate.kind}(of={value_text(labels[0])}). "
+            f"The classes are {_listed(labels)}"
         )
     if referral is not None and rate.of == referral:
         raise ValueError(
-            f"{value_text(referral)} is what a referral is called, and no row has it as its label: "
-            "the share of rows that are referred is referred()"
+            f"{value_text(referral)} is the name of a referral, not of a class: the share of rows that "
+            "are referred is referred()"
         )
     return labels[-1] if rate.of is None else rate.of
 
@@ -262,7 +266,7 @@ def class_of(rate: Rate, classes: Classes) -> Value:
 def _of_class(
     rate: Rate, label: Value | None, decision: Value | None, classes: Classes
 ) -> tuple[Atom, ...]:
-    """What a rate counts of one class, or of the rows of one class that are decided to be another."""
+    """What a rate counts for one class, or for rows of one class that are decided to be another."""
     counts = KINDS[rate.kind].counts
     assert counts is not None
     shown = label_of(label, classes), _decides(rate.versus, label, classes)
@@ -284,13 +288,13 @@ def _of_class(
     return tuple(
         atom if atom.predicted is ANY else replace(atom, predicted=not atom.predicted)
         for atom in counted_atoms
-    )  # of two classes, all is said of yes
+    )  # with two classes, everything is expressed by yes
 
 
 def _or_referred(rate: Rate, atom: Atom, classes: Classes) -> tuple[Atom, ...]:
     """What an atom counts if rows may be referred: a referral is neither this class nor another.
 
-    With an expert, rows that are referred count by what the expert decides of them.
+    With an expert, referred rows count by the expert's decisions.
     """
     if atom.predicted is ANY:
         return (atom,)
@@ -313,7 +317,7 @@ def label_of(value: Value | None, classes: Classes) -> Subset:
 
 
 def _decides(column: str | None, value: Value | None, classes: Classes) -> Subset:
-    """The rows that the existing model, or the expert, in a column decides to be of this class."""
+    """The rows that a column's decider, the existing model or the expert, decides to be this class."""
     place = place_of(value, classes)
     if len(classes) > 2:
         return Decision(column or "", classes[place])
@@ -333,7 +337,7 @@ def _agreed(rate: Rate, classes: Classes) -> Subset:
 
 
 def place_of(value: Value | None, classes: Classes) -> int:
-    """Where a class stands among `classes`; an error that lists them where it is none of them.
+    """The position of a class among `classes`; otherwise an error that lists the classes.
 
     >>> place_of("dgo", ("bird", "cat", "dog"))
     Traceback (most recent call last):
@@ -354,7 +358,7 @@ def _listed(classes: Classes) -> str:
 
 
 def counted_over(rate: Rate, classes: Classes = TWO) -> tuple[Subset, ...]:
-    """The rows that a rate of any kind is counted among; those of its subset for counts and ratios.
+    """The rows among which a rate of any kind is counted; for counts and ratios, its whole subset.
 
     >>> counted_over(Rate("recall"))
     (the label is positive,)
@@ -369,7 +373,7 @@ def counted_over(rate: Rate, classes: Classes = TWO) -> tuple[Subset, ...]:
 
 
 def is_count(rate: Rate) -> bool:
-    """Whether `rate` is a total of so many rows, not a share or a mean of some."""
+    """Whether `rate` is a total, not a share or a mean."""
     return KINDS[rate.kind].unit == "count" or (is_cost(rate) and rate.per is not None)
 
 
@@ -379,7 +383,7 @@ def is_cost(rate: Rate) -> bool:
 
 
 def counted(rate: Rate, per: float) -> Rate:
-    """The count `rate`, of every so many rows of its population.
+    """The count `rate`, scaled to `per` rows of its population.
 
     >>> counted(Rate("predicted_positives"), 6000)
     predicted_positives(per=6000)
@@ -391,5 +395,5 @@ def counted(rate: Rate, per: float) -> Rate:
 
 
 def is_top_count(rate: Rate) -> bool:
-    """Whether `rate` is of so many rows with the largest scores, and not of a share of all."""
+    """Whether the `top` of `rate` is a number of rows, not a share of them."""
     return rate.top is not None and rate.top >= 1

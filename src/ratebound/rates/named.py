@@ -1,7 +1,7 @@
-"""The named rates, each in one place: what text, compiling, audits, `help`, and the docs say follows.
+"""The named rates. Text, compiling, audits, `help` and the docs all follow from this one definition.
 
-`event` is what a formula shows as counted, and among which rows ({c} is the class a rate is about);
-`example` is what someone would say, and the promise that says it.
+`event` is what a formula counts, and among which rows ({c} is the class a rate is about). `example` is a
+demand in plain words, and the promise that states it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ coverage = linear(
     decided=of_decided("predicted_positives", "decisions"),
     event=("ŷ = {c}", ""),
     example=(
-        "At least 30 of 100 claims are settled without a person looking at them.",
+        "At least 30 of 100 claims are settled without human review.",
         "coverage() >= 0.3",
     ),
 )
@@ -65,7 +65,7 @@ negative_rate = linear(
     "Share of rows the model says no to.",
     decided=of_decided("predicted_negatives", "decisions"),
     event=("ŷ ≠ {c}", ""),
-    example=("At least half of all mails pass the filter.", "negative_rate() >= 0.5"),
+    example=("At least half of all emails pass the filter.", "negative_rate() >= 0.5"),
 )
 recall = linear(
     "recall",
@@ -75,7 +75,7 @@ recall = linear(
     better="more",
     decided=of_decided("true_positives", "true_positives false_negatives"),
     event=("ŷ = {c}", "y = {c}"),
-    example=("Of those who have the disease, at least 95 in 100 are found.", "recall() >= 0.95"),
+    example=("At least 95 of 100 people with the disease are found.", "recall() >= 0.95"),
 )
 true_positive_rate = linear(
     "true_positive_rate",
@@ -87,7 +87,7 @@ true_positive_rate = linear(
     decided=of_decided("true_positives", "true_positives false_negatives"),
     event=("ŷ = {c}", "y = {c}"),
     example=(
-        "Of the women who would repay, at least 80 in 100 get the loan.",
+        "At least 80 of 100 women who would repay get the loan.",
         'true_positive_rate(sex == "Female") >= 0.8',
     ),
 )
@@ -99,7 +99,7 @@ false_negative_rate = linear(
     decided=of_decided("false_negatives", "true_positives false_negatives"),
     event=("ŷ ≠ {c}", "y = {c}"),
     example=(
-        "Of those who have the disease, at most 5 in 100 are missed.",
+        "At most 5 of 100 people with the disease are missed.",
         "false_negative_rate() <= 0.05",
     ),
 )
@@ -111,7 +111,7 @@ false_positive_rate = linear(
     decided=of_decided("false_positives", "false_positives true_negatives"),
     event=("ŷ = {c}", "y ≠ {c}"),
     example=(
-        "Of those who are healthy, at most 2 in 100 are called back for nothing.",
+        "At most 2 of 100 healthy people are called back for nothing.",
         "false_positive_rate() <= 0.02",
     ),
 )
@@ -123,39 +123,39 @@ true_negative_rate = linear(
     decided=of_decided("true_negatives", "false_positives true_negatives"),
     event=("ŷ ≠ {c}", "y ≠ {c}"),
     example=(
-        "Of the honest customers, at least 99 in 100 are left in peace.",
+        "At least 99 of 100 honest customers are not bothered.",
         "true_negative_rate() >= 0.99",
     ),
 )
 accuracy = linear(
     "accuracy",
     lambda s, c: (Atom(YES, s & c.label, s),),
-    "Share of rows the model decides as their label says.",
+    "Share of rows whose decision equals their label.",
     speaks="every class",
     better="more",
     decided=of_decided("decisions -errors", "decisions"),
     event=("ŷ = y", ""),
-    example=("On every ward, at least 9 of 10 decisions are right.", 'accuracy(ward == "B") >= 0.9'),
+    example=("At least 9 of 10 decisions on ward B are right.", 'accuracy(ward == "B") >= 0.9'),
 )
 error_rate = linear(
     "error_rate",
     lambda s, c: (Atom(NO, s & c.label, s),),
-    "Share of rows the model decides against their label.",
+    "Share of rows whose decision differs from their label.",
     speaks="every class",
     better="less",
     decided=of_decided("errors", "decisions"),
     event=("ŷ ≠ y", ""),
-    example=("For people under 25 at most 2 of 10 decisions are wrong.", "error_rate(age < 25) <= 0.2"),
+    example=("At most 2 of 10 decisions on people under 25 are wrong.", "error_rate(age < 25) <= 0.2"),
 )
 confusion = linear(
     "confusion",
     lambda s, c: (Atom(YES, s & c.label, s & c.label),),
-    "Of the rows with one label, the share the model takes for another class.",
+    "Share of the rows with one label that the model takes for another class.",
     speaks="two classes",
     decided=_confusion_of_decided,
     event=("ŷ = {predicted}", "y = {label}"),
     example=(
-        "Of the patients with a stroke, at most 1 in 100 is sent home with a migraine.",
+        "At most 1 of 100 patients with a stroke is sent home with a migraine.",
         'confusion(label="stroke", predicted="migraine") <= 0.01',
     ),
 )
@@ -189,7 +189,7 @@ predicted_negatives = linear(
     "Number of rows the model says no to.",
     event=("ŷ ≠ {c}", ""),
     example=(
-        "Of every 1,000 letters at least 600 go out without being read by a person.",
+        "At least 600 of every 1,000 letters go out without being read by a person.",
         "predicted_negatives(per=1000) >= 600",
     ),
 )
@@ -199,7 +199,7 @@ true_positives = linear(
     "Number of positive rows the model says yes to.",
     better="more",
     event=("ŷ = {c}, y = {c}", ""),
-    example=("Of every 1,000 inspections at least 30 find something.", "true_positives(per=1000) >= 30"),
+    example=("At least 30 of every 1,000 inspections find something.", "true_positives(per=1000) >= 30"),
 )
 false_positives = linear(
     "false_positives",
@@ -208,7 +208,7 @@ false_positives = linear(
     better="less",
     event=("ŷ = {c}, y ≠ {c}", ""),
     example=(
-        "At most 5 of every 1,000 customers are troubled without cause.",
+        "At most 5 of every 1,000 customers are bothered without cause.",
         "false_positives(per=1000) <= 5",
     ),
 )
@@ -219,7 +219,7 @@ true_negatives = linear(
     better="more",
     event=("ŷ ≠ {c}, y ≠ {c}", ""),
     example=(
-        "Of every 1,000 travellers at least 950 pass who may pass.",
+        "At least 950 of every 1,000 travellers are allowed to pass and do pass.",
         "true_negatives(per=1000) >= 950",
     ),
 )
@@ -230,18 +230,18 @@ false_negatives = linear(
     better="less",
     event=("ŷ ≠ {c}, y = {c}", ""),
     example=(
-        "Of every 10,000 pictures at most 3 tumours are overlooked.",
+        "At most 3 tumours are overlooked in every 10,000 images.",
         "false_negatives(per=10000) <= 3",
     ),
 )
 errors = linear(
     "errors",
     lambda s, c: (Atom(NO, s & c.label, None),),
-    "Number of rows the model decides against their label.",
+    "Number of rows whose decision differs from their label.",
     speaks="every class",
     better="less",
     event=("ŷ ≠ y", ""),
-    example=("Of every 1,000 decisions at most 40 are wrong.", "errors(per=1000) <= 40"),
+    example=("At most 40 of every 1,000 decisions are wrong.", "errors(per=1000) <= 40"),
 )
 decisions = linear(
     "decisions",
@@ -249,7 +249,7 @@ decisions = linear(
     "Number of rows the model decides and does not refer.",
     speaks="every class",
     event=("ŷ ≠ refer", ""),
-    example=("Of every 1,000 letters at least 700 are answered at once.", "decisions(per=1000) >= 700"),
+    example=("At least 700 of every 1,000 letters are answered at once.", "decisions(per=1000) >= 700"),
 )
 referrals = linear(
     "referrals",
@@ -263,7 +263,7 @@ referrals = linear(
 cost: RateFunction[Expression] = define(
     Kind(
         "cost",
-        "Mean of what the model's errors cost, over all rows.",
+        "Mean cost of the model's errors, over all rows.",
         "cost",
         labels=True,
         versus=False,
@@ -275,34 +275,34 @@ cost: RateFunction[Expression] = define(
         decided=_cost_of_decided,
         event=("cost", ""),
         example=(
-            "A missed default costs us ten times a refused good customer; per application that is at most 0.5.",
+            "A missed default costs ten times a good customer refused; the mean is at most 0.5.",
             "cost(false_negative=10, false_positive=1) <= 0.5",
         ),
     ),
-    "Say at least one of its options. The mean is over all rows of the subset, right decisions too, which\ncost nothing.",
+    "Give at least one of its options. The mean is over all rows of the subset; right decisions cost 0.",
 )
 
 churn = linear(
     "churn",
     lambda s, c: (Atom(YES, s & ~c.existing, s),),
-    "Share of rows decided otherwise than by the existing model.",
+    "Share of rows whose decision differs from the existing model's.",
     speaks="every class",
     better="less",
     event=("ŷ ≠ v", ""),
     example=(
-        "The new version decides at most 2 of 100 cases otherwise than the one in use.",
+        "The new version changes at most 2 of 100 decisions of the one in use.",
         'churn(versus="live") <= 0.02',
     ),
 )
 loss_only_churn = linear(
     "loss_only_churn",
     lambda s, c: (Atom(NO, s & c.existing & c.label, s & c.agreed),),
-    "Of the rows the existing model gets right, the share the new one gets wrong.",
+    "Share of the rows the existing model gets right that the new one gets wrong.",
     speaks="every class",
     better="less",
     event=("ŷ ≠ y", "v = y"),
     example=(
-        "Of the cases the old version got right, at most 1 in 100 becomes wrong.",
+        "At most 1 of 100 cases that the old version got right becomes wrong.",
         'loss_only_churn(versus="live") <= 0.01',
     ),
 )
@@ -314,7 +314,7 @@ wins = linear(
     better="more",
     event=("ŷ = y, v ≠ y", ""),
     example=(
-        "Of every 1,000 cases at least 20 become right that were wrong.",
+        "At least 20 of every 1,000 cases change from wrong to right.",
         'wins(versus="live", per=1000) >= 20',
     ),
 )
@@ -326,7 +326,7 @@ losses = linear(
     better="less",
     event=("ŷ ≠ y, v = y", ""),
     example=(
-        "Of every 1,000 cases at most 5 become wrong that were right.",
+        "At most 5 of every 1,000 cases change from right to wrong.",
         'losses(versus="live", per=1000) <= 5',
     ),
 )
@@ -337,7 +337,7 @@ positive_rate_of = linear(
     better="neither",
     event=("v = {c}", ""),
     example=(
-        "Nobody's age group is accepted less often than today.",
+        "People under 25 are accepted at least as often as today.",
         'positive_rate(age < 25) >= positive_rate_of(age < 25, versus="live")',
     ),
 )
@@ -361,7 +361,7 @@ error_rate_of = linear(
     better="neither",
     event=("v ≠ y", ""),
     example=(
-        "The new version errs at most 5 in 1,000 times more often than the one in use.",
+        "The new version makes at most 5 more errors in 1,000 decisions than the one in use.",
         'error_rate() <= error_rate_of(versus="live") + 0.005',
     ),
 )
@@ -372,7 +372,7 @@ recall_of = linear(
     better="neither",
     event=("v = {c}", "y = {c}"),
     example=(
-        "The new version finds at most 1 in 100 fewer of the ill than the one in use.",
+        "The new version finds at most 1 in 100 fewer sick people than the one in use.",
         'recall() >= recall_of(versus="live") - 0.01',
     ),
 )
@@ -383,21 +383,20 @@ false_positive_rate_of = linear(
     better="neither",
     event=("v = {c}", "y ≠ {c}"),
     example=(
-        "Hardly more of the healthy are called back than today.",
+        "Hardly more healthy people are called back than today.",
         'false_positive_rate() <= false_positive_rate_of(versus="live") + 0.002',
     ),
 )
 ranked_right = linear(
     "ranked_right",
     lambda s, c: (Atom(YES, s, s),),
-    "Share of pairs of rows whose first, which should be ranked higher, has the higher score.",
+    "Share of pairs of rows in which the row that should rank higher has the higher score.",
     speaks="no class",
     better="more",
     pairs=True,
     event=("s(x₁) > s(x₂)", "y₁ > y₂"),
     example=(
-        "Of one good candidate of group b and one bad one of group a, the good one comes first in at "
-        "least 9 of 10 cases.",
+        "A good candidate of group b ranks above a bad one of group a in at least 9 of 10 pairs.",
         'ranked_right(first.group == "b", second.group == "a") >= 0.9',
     ),
 )
@@ -417,7 +416,7 @@ false_discovery_rate = quotient(
     predicted_positives,
     "Share of the model's yeses that are wrong.",
     event=("y ≠ {c}", "ŷ = {c}"),
-    example=("Of those we accuse, at most 1 in 100 is innocent.", "false_discovery_rate() <= 0.01"),
+    example=("At most 1 of 100 people we accuse is innocent.", "false_discovery_rate() <= 0.01"),
 )
 negative_predictive_value = quotient(
     "negative_predictive_value",
@@ -426,7 +425,7 @@ negative_predictive_value = quotient(
     "Share of the model's noes that are right.",
     event=("y ≠ {c}", "ŷ ≠ {c}"),
     example=(
-        "Whoever is sent home is healthy, in at least 999 of 1,000 cases.",
+        "At least 999 of 1,000 people we send home are healthy.",
         "negative_predictive_value() >= 0.999",
     ),
 )
@@ -437,7 +436,7 @@ false_omission_rate = quotient(
     "Share of the model's noes that are wrong.",
     event=("y = {c}", "ŷ ≠ {c}"),
     example=(
-        "Of those we let pass, at most 1 in 1,000 should have been stopped.",
+        "At most 1 of 1,000 people we let pass should have been stopped.",
         "false_omission_rate() <= 0.001",
     ),
 )
@@ -445,13 +444,13 @@ jaccard = quotient(
     "jaccard",
     true_positives,
     true_positives() + false_positives() + false_negatives(),
-    "Right yeses among the rows that are positive or said yes to.",
-    example=("What we mark and what is damaged overlap by at least six tenths.", "jaccard() >= 0.6"),
+    "Share of right yeses among the rows that are positive or that the model says yes to.",
+    example=("The area we mark and the damaged area overlap by at least 60%.", "jaccard() >= 0.6"),
 )
 f_score: RateFunction[Ratio] = define(
     Kind(
         "f_score",
-        "The mean of precision and recall (harmonic), in which recall counts `beta` squared times as much.",
+        "The harmonic mean of precision and recall; recall counts `beta` squared times as much.",
         "ratio",
         labels=True,
         versus=False,
@@ -459,7 +458,7 @@ f_score: RateFunction[Ratio] = define(
         own=("beta",),
         check_own=_beta,
         example=(
-            "Alarms are real and nothing is missed, both counted alike, to at least 0.7.",
+            "Precision and recall, weighted equally, reach at least 0.7.",
             "f_score() >= 0.7",
         ),
     ),
@@ -468,7 +467,7 @@ win_loss_ratio = quotient(
     "win_loss_ratio",
     wins,
     losses,
-    "Wins over losses against an existing model.",
+    "Wins divided by losses against an existing model.",
     example=(
         "For every case that becomes wrong, at least two become right.",
         'win_loss_ratio(versus="live") >= 2',
@@ -484,14 +483,14 @@ roc_auc: RateFunction[Area] = define(
         versus=False,
         speaks="no class",
         example=(
-            "Of one ill and one healthy person, the score puts the ill one first in at least 85 of 100 pairs.",
+            "The score ranks a sick person above a healthy one in at least 85 of 100 pairs.",
             "roc_auc() >= 0.85",
         ),
     ),
-    """Each budget gets a threshold of its own, learned with the model: ``roc_auc() >= 0.8`` asks that the
-mean recall at those thresholds is at least 0.8 and that each keeps its budget. The paper takes budgets
-l/L, which overstate the area by up to 1/L; the midpoints (l - 1/2)/L overstate it by at most half of
-that, and do so a little on any concave curve. An audit measures the area itself.""",
+    """Each budget has a threshold of its own, which is learned with the model. ``roc_auc() >= 0.8`` asks
+that the mean recall at these thresholds is at least 0.8 and that each threshold keeps its budget. The
+paper takes budgets l/L, which overstate the area by up to 1/L. The midpoints (l - 1/2)/L overstate it by
+at most half of that, and a little on any concave curve. An audit measures the area itself.""",
 )
 
 RATES = [name for name in globals() if name in KINDS]

@@ -1,6 +1,6 @@
 """How a rate gets its name: a function in Python, a word in text, an entry in the table of kinds.
 
-Our own rates (`named.py`) enter the same table as those that users define with `rb.rate` and `rb.ratio`.
+Built-in rates (`named.py`) and rates that users define with `rb.rate` and `rb.ratio` share one table.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from ratebound.rates.subsets import (
 )
 
 Said_co = TypeVar("Said_co", covariant=True)
-Among = Literal["rows", "positive rows", "negative rows"]  # what a share is of
+Among = Literal["rows", "positive rows", "negative rows"]  # the rows that a share is taken of
 DECIDED_AMONG: dict[Among, str] = {
     "rows": "decisions",
     "positive rows": "true_positives false_negatives",
     "negative rows": "false_positives true_negatives",
-}  # the counts that make up the rows among these that are decided
+}  # the counts that add up to the decided rows among these
 
 
 class RateFunction(Protocol[Said_co]):
-    """What every named rate is: a function from rows, and some of these options, to what is said.
+    """The type of every named rate: a function from conditions and some of these options to a metric.
 
-    `words` are columns with their values; a count takes ``per=`` too, an area ``bins=``, and precision
+    `words` are columns with their values. A count also takes ``per=``, an area ``bins=``, and precision
     and recall ``top=``.
     """
 
@@ -86,11 +86,12 @@ def say(name: str, /, *subset: Subset, **words: Any) -> Metric:
     options = {option: words.pop(option, None) for option in OPTIONS}
     for option, value in options.items():
         if value is not None and option not in kind.options:
-            reason = ", it counts every class" if option == "of" and kind.speaks == "every class" else ""
+            every = option == "of" and kind.speaks == "every class"
+            reason = ", since it counts every class" if every else ""
             if option == "top":
                 reason = f", which precision and recall take, as in precision(top={value})"
             raise TypeError(
-                f"{name} takes no {option}={reason}; a column of that name is written "
+                f"{name} does not take {option}={reason}; if this is a column, write "
                 f"rb.column({option!r}) == ..."
             )
     if kind.check_own is not None:
@@ -105,9 +106,7 @@ def _checked(rate: Rate, kind: Kind) -> Rate:
         )
     rate = rate if rate.of is None else replace(rate, of=plain_value(rate.of))
     if rate.of is not None and "predicted" in dict(rate.own):
-        raise TypeError(
-            f"{rate.kind}: with label= and predicted= the classes are said, so leave out of="
-        )
+        raise TypeError(f"{rate.kind}: label= and predicted= already name the classes, so leave out of=")
     for option, value in (("on", rate.on), ("versus", rate.versus), ("expert", rate.expert)):
         if value is not None and not (isinstance(value, str) and value):
             raise TypeError(f"{rate.kind}: {option}= takes a name, got {value!r}")
@@ -123,14 +122,14 @@ def _checked(rate: Rate, kind: Kind) -> Rate:
         rate = _checked_top(rate)
     elif kind.top and rate.per is not None:
         raise TypeError(
-            f"{rate.kind} takes per= beside top= alone, as in {rate.kind}(top=100, per={rate.per}); a "
-            "column of that name is written rb.column('per') == ..."
+            f"{rate.kind} takes per= only with top=, as in {rate.kind}(top=100, per={rate.per}); if "
+            "this is a column, write rb.column('per') == ..."
         )
     return rate if rate.per is None else counted(rate, rate.per)
 
 
 def _checked_top(rate: Rate) -> Rate:
-    """A rate of the rows with the largest scores, whose number or share can be meant."""
+    """A rate of the rows with the largest scores, once its number or share is checked."""
     name = rate.kind
     top = as_number(
         rate.top, f"how many rows, as in {name}(top=100), or a share, as in {name}(top=0.05)"
@@ -142,23 +141,23 @@ def _checked_top(rate: Rate) -> Rate:
         )
     for option in ("at", "of", "expert"):
         if getattr(rate, option) is not None:
-            why = "the rows with the largest scores are those that are likeliest to be positive"
-            why = "top= says where the threshold is" if option == "at" else why
+            why = "top= takes the rows that are most likely to be positive"
+            why = "top= determines the threshold" if option == "at" else why
             raise TypeError(f"{name}: {why}, so leave out {option}=, or top=")
     if only_decided(rate.subset)[0]:
-        raise TypeError(f"{name}: top= is of the order of scores, so leave out 'decided', or top=")
+        raise TypeError(f"{name}: top= uses the order of scores, so leave out 'decided', or top=")
     if rate.per is not None and top < 1:
         raise TypeError(
-            f"{name}: top={rate.top} is a share of the rows, of however many there are, so leave out "
-            "per=, or give a number of rows, as in top=100"
+            f"{name}: top={rate.top} is a share, which does not depend on the number of rows, so leave "
+            "out per=, or give a number of rows, as in top=100"
         )
     if rate.per is not None and top > rate.per:
-        raise ValueError(f"{name}: of every {rate.per} rows there are no {top:g}: top= is at most per=")
+        raise ValueError(f"{name}: top={top:g} is more than per={rate.per}: top= must be at most per=")
     return replace(rate, top=int(top) if top >= 1 else top)
 
 
 def define(kind: Kind, details: str = "") -> Any:
-    """Enter a kind into the table; the function that says it."""
+    """Enter a kind into the table, and return the function that makes its rates."""
 
     def function(*subset: Subset, **words: Any) -> Metric:
         return say(kind.name, *subset, **words)
@@ -180,7 +179,7 @@ def define(kind: Kind, details: str = "") -> Any:
 
 
 def of_decided(above: str, below: str) -> Sides:
-    """The two sides of a share of the rows that are decided, as names of counts; one may be negative.
+    """The two sides of a share of decided rows, as names of counts; a minus sign subtracts a count.
 
     >>> of_decided("decisions -errors", "decisions")({})
     (decisions() - errors(), decisions())
@@ -207,7 +206,7 @@ def linear(
     event: tuple[str, str] | None = None,
     example: tuple[str, str] | None = None,
 ) -> RateFunction[Expression]:
-    """Define a share or a count; its unit and what it needs are read off its atoms."""
+    """Define a share or a count; its unit and its needs follow from its atoms."""
     existing = Decision("versus")
     atoms = counts(EVERYONE, OneClass(LABEL, existing, existing & LABEL))
     rows = [rows for atom in atoms for rows in (atom.given, atom.over) if rows is not None]
@@ -231,35 +230,34 @@ def rate(
     among: Among = "rows",
     meaning: str = "",
 ) -> RateFunction[Expression]:
-    """Define a named share: a function like `recall`, known from here on in text and to `rb.load`.
+    """Define a named share: a function like `recall`. From then on, text and `rb.load` know its name.
 
     Parameters
     ----------
     name : str
-        What it is called in text: a plain word that no built-in rate or goal has. A rate of your own can
-        be defined again.
+        Its name in text: a plain word, and not the name of a built-in rate or goal. You can redefine
+        your own rates.
     counted : Expression or function
-        What is counted: a count such as `rb.false_positives`, or a sum of counts that have no row in
-        common.
+        The numerator: a count such as `rb.false_positives`, or a sum of counts that share no rows.
     among : {"rows", "positive rows", "negative rows"}, default="rows"
-        What it is a share of: of the rows that the rate is asked of, all or those with that label.
+        The denominator: all rows that meet the rate's conditions, or only those with that label.
     meaning : str, default=""
-        A sentence for its help and for reports. By default one that names what is counted.
+        A sentence for its help and for reports. By default one that names the counts.
 
     Returns
     -------
     function
-        It takes conditions and options as rates do, and gives an `Expression`.
+        It takes conditions and options like other rates, and returns an `Expression`.
 
     Raises
     ------
     ValueError
-        If the name is taken or not a plain word, or if a row could be counted twice, or without being
-        among the rows.
+        If the name is taken or not a plain word, or if a row could be counted twice or is not among the
+        rows of the denominator.
 
     See Also
     --------
-    ratio : If what it is divided by depends on what the model decides, as of precision.
+    ratio : For a denominator that depends on the model's decisions, as for precision.
 
     Examples
     --------
@@ -279,8 +277,8 @@ def rate(
         raise ValueError(f"{name}: a share counts each row once, got {parts}")
     if any(kind.unit != "count" for kind in kinds) or len({kind.speaks for kind in kinds}) != 1:
         raise ValueError(
-            f"{name}: a share is made of counts such as rb.false_positives, which speak all of one "
-            f"class or all of every class, got {parts}"
+            f"{name}: a share is made of counts such as rb.false_positives, either all about one class "
+            f"or all about every class, got {parts}"
         )
 
     def counts(subset: Subset, of: OneClass) -> tuple[Atom, ...]:
@@ -305,7 +303,7 @@ def rate(
 
 
 def _check_share(name: str, counts: Counts, among: str) -> None:
-    """Raise if a row could be counted twice, or counted without being among the rows."""
+    """Raise if a row could be counted twice, or is counted but is not in the denominator."""
     existing = Decision("versus")
     atoms = counts(EVERYONE, OneClass(LABEL, existing, existing & LABEL))
     conditions = list(dict.fromkeys([LABEL, *(leaf for atom in atoms for leaf in leaves(atom.given))]))
@@ -324,17 +322,17 @@ def ratio(
     denominator: Expression | RateFunction[Expression],
     meaning: str = "",
 ) -> RateFunction[Ratio]:
-    """Define a named ratio: a function like `precision`, known from here on in text and to `rb.load`.
+    """Define a named ratio: a function like `precision`. From then on, text and `rb.load` know its name.
 
-    What the ratio is asked of (conditions, ``on=``, ``at=``, ``versus=``) is asked of both sides.
+    The ratio's conditions and options (``on=``, ``at=``, ``versus=``) apply to both sides.
 
     Parameters
     ----------
     name : str
-        What it is called in text: a plain word that no built-in rate or goal has. A ratio of your own
-        can be defined again.
+        Its name in text: a plain word, and not the name of a built-in rate or goal. You can redefine
+        your own ratios.
     numerator : Expression or function
-        A rate such as `rb.false_positives`, or a sum of rates, said of everyone.
+        A rate such as `rb.false_positives`, or a sum of rates, over all rows.
     denominator : Expression or function
         The same, without negative coefficients: it must never be below 0.
     meaning : str, default=""
@@ -343,12 +341,12 @@ def ratio(
     Returns
     -------
     function
-        It takes conditions and options as rates do, and gives a `Ratio`.
+        It takes conditions and options like other rates, and returns a `Ratio`.
 
     Raises
     ------
     ValueError
-        If the name is taken or no plain word, or the denominator may be negative.
+        If the name is taken or not a plain word, or the denominator may be negative.
 
     Examples
     --------
@@ -371,7 +369,7 @@ def quotient(
     event: tuple[str, str] | None = None,
     example: tuple[str, str] | None = None,
 ) -> RateFunction[Ratio]:
-    """Define a ratio; what it needs is read off its two sides."""
+    """Define a ratio; its needs follow from its two sides."""
     above, below = _said_of_everyone(name, numerator), _said_of_everyone(name, denominator)
     sentence = (meaning or f"The ratio of {above} to {below}").rstrip(". ") + "."
     parts = [KINDS[rate.kind] for rate in Ratio(above, below).rates]
@@ -390,7 +388,7 @@ def _said_of_everyone(name: str, part: Expression | RateFunction[Expression]) ->
         part = Expression(((Rate(word), 1.0),))
     if not isinstance(part, Expression) or any(KINDS[r.kind].counts is None for r in part.rates):
         raise TypeError(
-            f"{name}: it is made of rates such as rb.true_positives, or of sums of them, got {part!r}"
+            f"{name}: it takes rates such as rb.true_positives, or sums of rates, got {part!r}"
         )
     return part
 

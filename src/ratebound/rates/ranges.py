@@ -1,7 +1,7 @@
 """Promises that are two constraints: a metric between two bounds, or one ratio against another.
 
-The size of a sum below a bound is such a range. Two ratios compared, as in predictive parity, are two
-constraints at a level between them, which is searched for.
+An upper bound on the absolute value of a sum is such a range. A comparison of two ratios, as in
+predictive parity, becomes two constraints at a level between the ratios. The level is searched for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ratebound.rates.subsets import Said
 
 @dataclass(frozen=True, repr=False)
 class Absolute(SingleMetric):
-    """The size of a sum of rates, whatever its sign. Bounded from above it is a `Range`.
+    """The absolute value of a sum of rates. An upper bound on it is a `Range`.
 
     >>> from ratebound import recall
     >>> abs(recall(sex="Female") - recall(sex="Male")) <= 0.05
@@ -44,28 +44,28 @@ class Absolute(SingleMetric):
         return Range(-bound, self.expression, bound)
 
     def __ge__(self, other: object) -> NoReturn:
-        raise TypeError(f"{self} can be bounded from above only: say which of two rates is larger")
+        raise TypeError(f"{self} takes only an upper bound: write which of the two rates is larger")
 
 
 @dataclass(frozen=True, repr=False)
 class Range(Said):
-    """Two promises said at once: a metric between two bounds. A problem holds its two constraints.
+    """Two promises at once: a metric between two bounds. A problem holds its two constraints.
 
-    A text with two bounds gives one, and so does ``abs`` of a difference with a bound.
+    A text with two bounds gives one, and so does a bound on ``abs`` of a difference.
 
     Parameters
     ----------
     low : Expression
-        The bound from below.
+        The lower bound.
     metric : Expression or Ratio
-        What lies between the two.
+        The metric between the two.
     high : Expression
-        The bound from above.
+        The upper bound.
 
     Raises
     ------
     ValueError
-        If nothing lies between the two.
+        If the range is empty.
 
     Examples
     --------
@@ -81,10 +81,10 @@ class Range(Said):
     high: Expression
 
     def __post_init__(self) -> None:
-        _ = self.constraints  # which objects to what cannot be compared
+        _ = self.constraints  # this raises if the parts cannot be compared
         gap = self.low - self.high
         if not gap.terms and gap.constant > 0:
-            raise ValueError(f"{self}: nothing lies there, since {self.low} is above {self.high}")
+            raise ValueError(f"{self}: the range is empty, since {self.low} is above {self.high}")
 
     @property
     def constraints(self) -> list[Constraint]:
@@ -100,10 +100,11 @@ class Range(Said):
 
 @dataclass(frozen=True, repr=False)
 class Parity(Said):
-    """A promise about two ratios: one at least, or at most, the other.
+    """A promise that one ratio is at least, or at most, another.
 
-    No cross-multiplying makes that linear. But it is kept exactly where some level lies between the two:
-    so at a level it is two promises, each of a ratio and a number, and the best level is searched for.
+    Cross-multiplying does not make it linear. But it is kept if and only if some level lies between the
+    two ratios. So at a given level it is two promises, each about one ratio and a number. The best level
+    is searched for.
 
     >>> from ratebound import precision
     >>> fair = precision(sex="Female") >= 0.95 * precision()
@@ -123,11 +124,11 @@ precision(sex == "Female") >= 0.7])
 
     @property
     def rates(self) -> tuple[Rate, ...]:
-        """Every rate it speaks of, once."""
+        """Every rate in it, once."""
         return tuple(dict.fromkeys(self.left.rates + self.right.rates))
 
     def at(self, level: float) -> list[Constraint]:
-        """The two promises that keep it at a level of its right side, each named after the whole."""
+        """The two promises that keep it at a level of its right side, each named after this promise."""
         bound, other = Expression((), level), FLIPPED[self.relation]
         ends = Constraint(self.right, other, bound), Constraint(self.left, self.relation, bound)
         return [replace(end, name=f"{self.name or self}: {end}", keeps=self) for end in ends]

@@ -1,7 +1,7 @@
-"""Promises that no model could keep, or that none could break, whatever the data: slips, found at once.
+"""Promises that no model could keep, or that none could break, whatever the data. These are mistakes.
 
-A share lies between 0 and 1 and a count between 0 and the rows it is out of, so a sum of them lies
-between what these make of it. That groups overlap, or that two rates add up to 1, is not considered.
+A share lies between 0 and 1, and a count between 0 and its number of rows. This bounds every sum of
+them. Overlapping groups, and pairs of rates that add up to 1, are not considered.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ratebound.rates.general import General
 from ratebound.rates.kinds import is_cost, is_count
 
 ROUNDING = 1e-9
-PERCENT_FACTOR = 50.0  # a multiple from here on, of the same rate elsewhere, must be meant in percent
-PERCENT = 2.0  # a bound from here on, on one share, must be meant in percent
+PERCENT_FACTOR = 50.0  # if a factor of the same rate is at least this, a percentage is meant
+PERCENT = 2.0  # if a bound on one share is at least this, a percentage is meant
 
 
 def check_reach(constraint: Constraint) -> None:
-    """Raise ValueError where no model could keep `constraint`, or where percents make it mean nothing.
+    """Raise ValueError if no model could keep `constraint`, or if every model keeps it by a slip.
 
     >>> from ratebound import recall
     >>> check_reach(recall() >= 1.2)
     Traceback (most recent call last):
-    ValueError: recall() >= 1.2: no model can keep this, recall() is never above 1
+    ValueError: recall() >= 1.2: no model can keep this, since recall() is never above 1
     """
-    if isinstance(constraint.left, General):  # of which nobody knows what it can be
+    if isinstance(constraint.left, General):  # its range is not known
         return
     _check_factor(constraint)
     what, low, high, bound = _range(constraint)
@@ -38,16 +38,17 @@ def check_reach(constraint: Constraint) -> None:
     if bound > high + tolerance if least else bound < low - tolerance:
         side, end = ("above", high) if least else ("below", low)
         raise ValueError(
-            f"{constraint}: no model can keep this, {what} is never {side} {end:g}{_hint(constraint)}"
+            f"{constraint}: no model can keep this, since {what} is never {side} {end:g}"
+            f"{_hint(constraint)}"
         )
     if not least and bound >= PERCENT and (low, high) == (0.0, 1.0):
         raise ValueError(
-            f"{constraint}: every model keeps this, {what} is never above 1{_hint(constraint)}"
+            f"{constraint}: every model keeps this, since {what} is never above 1{_hint(constraint)}"
         )
 
 
 def _check_factor(constraint: Constraint) -> None:
-    """Refuse 95 times a rate, where 95% of it must be meant."""
+    """Refuse 95 times a rate: 95% of it must be meant."""
     left, right = constraint.left, constraint.right
     if not isinstance(left, Expression) or not len(left.terms) == len(right.terms) == 1:
         return
@@ -58,7 +59,7 @@ def _check_factor(constraint: Constraint) -> None:
 
 
 def _range(constraint: Constraint) -> tuple[str, float, float, float]:
-    """What is bounded, in words, the least and the most it can be, and its bound."""
+    """The bounded metric in words, its smallest and largest possible values, and its bound."""
     metric = constraint.left
     if isinstance(metric, Expression):
         difference = metric - constraint.right
@@ -68,7 +69,7 @@ def _range(constraint: Constraint) -> tuple[str, float, float, float]:
 
 
 def span(metric: Metric) -> tuple[float, float]:
-    """The least and the most that a metric can be, whatever the data; infinite if that is not known.
+    """A metric's smallest and largest possible values, whatever the data; infinite if not known.
 
     >>> from ratebound import f_score, false_negatives, recall
     >>> span(2 * recall() - 1), span(f_score()), span(false_negatives())
@@ -91,7 +92,7 @@ def span(metric: Metric) -> tuple[float, float]:
 
 
 def _most(rate: Rate) -> float:
-    """The most that a rate can be."""
+    """A rate's largest possible value."""
     each = 1.0
     if is_cost(rate):
         most = largest_cost(rate)
@@ -102,7 +103,7 @@ def _most(rate: Rate) -> float:
 
 
 def _hint(constraint: Constraint) -> str:
-    """What was perhaps meant: shares in percent."""
+    """The promise that was perhaps meant: with a bound in percent."""
     number = constraint.right.constant
     if any(map(is_count, constraint.rates)) or not PERCENT <= abs(number) <= 100:
         return ""

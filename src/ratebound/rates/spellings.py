@@ -1,7 +1,7 @@
-"""Other ways to write the same text, and what to write where a text cannot be read.
+"""Other spellings of a text, and hints for texts that cannot be read.
 
-People paste texts from documents and other languages: their quotes, signs and percents are put into the
-one spelling that ``ratebound.parse`` reads. What stands in quotes is never touched.
+People paste texts from documents and other languages. Their quotes, signs and percents are changed to
+the one spelling that ``ratebound.parse`` reads. Text in quotes is never changed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import cast
 from ratebound.base.checks import closest, nearest
 from ratebound.rates.subsets import WORDS, column_text, value_text
 
-# What other libraries and papers call a rate or a goal, by what is written here. Case and underscores do
-# not matter, so that DemographicParity is found too.
+# The names that other libraries and papers use for a rate or a goal, by what to write here. Case and
+# underscores do not matter, so DemographicParity is recognised too.
 _CALLED = {
     "positive_rate()": "selection_rate acceptance_rate approval_rate predicted_positive_rate yes_rate",
     "negative_rate()": "rejection_rate denial_rate predicted_negative_rate no_rate",
@@ -56,9 +56,10 @@ _CALLED = {
     'precision(sex == "Female") >= 0.95 * precision(sex == "Male")': "predictive_parity",
 }
 SYNONYMS = {word.replace("_", ""): ours for ours, words in _CALLED.items() for word in words.split()}
-GROUP_WORDS = ("sensitive_features", "protected_attribute", "groups")  # a column, in our goals the first
+# Options that hold a column, which is the first argument of the goals here.
+GROUP_WORDS = ("sensitive_features", "protected_attribute", "groups")
 OPTION_WORDS = {"difference_bound": "slack", "ratio_bound": "ratio", "upper_bound": "slack"}
-_QUOTED = r""""(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?"""  # to the end where a quote is not closed
+_QUOTED = r""""(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?"""  # to the end if a quote is not closed
 _CURLY = r'[“”„](?P<double>[^“”„"]*)[“”]|[‘’‚](?P<single>[^‘’‚]*)[‘’]'
 _SPELLING = re.compile(
     rf"(?P<quoted>{_QUOTED})|{_CURLY}"
@@ -72,14 +73,14 @@ _SIGNS = {
 }  # fmt: skip
 TWO_SIDED = "rates are bounded with <= or >=; for equality give a range, as in 0.79 <= recall() <= 0.81"
 _KEYWORD = re.compile(rf"{_QUOTED}|(?<![=!<>])(?P<equals>\s*=\s*)(?!=)")
-# What stands between a bracket, a comma or a connective and a comparison or the end of an argument.
+# The text between a bracket, a comma or a connective and a comparison or the end of an argument.
 _OPERAND = re.compile(
     r"(?:[(,&|~]|\band\b|\bor\b|\bnot\b)\s*([^(),&|~<>=!≤≥≠\"']+?)\s*(?:[,)&|<>=!≤≥≠]|\bin\b)", re.I
 )
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """The end of an error about a rate or a goal that is not known: what is probably meant.
+    """The end of an error about an unknown rate or goal: the name that is probably meant.
 
     >>> meant("sensitivity", ["recall"])
     ': sensitivity is written recall() here.'
@@ -95,10 +96,10 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def in_our_words(tree: ast.expr, known: Iterable[str]) -> str | None:
-    """A promise with the names of other libraries replaced by ours; None if it has none of them.
+    """A promise with other libraries' names replaced by ours; None if it has no such names.
 
-    A goal that is compared with a number has that as its option here, so that
-    ``demographic_parity_difference(sex) <= 0.1`` is found too.
+    If a goal is compared with a number, the number becomes its option. So
+    ``demographic_parity_difference(sex) <= 0.1`` is read too.
 
     >>> in_our_words(ast.parse("tpr(age < 25) >= 0.9 * tpr()", mode="eval").body, ["recall"])
     'recall(age < 25) >= 0.9 * recall()'
@@ -110,13 +111,13 @@ def in_our_words(tree: ast.expr, known: Iterable[str]) -> str | None:
 
 
 class _InOurWords(ast.NodeTransformer):
-    """Puts our names in the place of others."""
+    """Replaces other libraries' names by ours."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self.known = set(known)
 
     def ours(self, node: ast.AST) -> ast.expr | None:
-        """What is written here for what a call has the name of, if it is another library's."""
+        """Our expression for a call, if its name is another library's."""
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
             return None
         if node.func.id in self.known:
@@ -158,7 +159,7 @@ class _InOurWords(ast.NodeTransformer):
 
 
 def respelled(text: str) -> str:
-    """The same text in the spelling that is read.
+    """The same text in the spelling that ``parse`` reads.
 
     >>> respelled("recall(sex == “Female” & age ≥ 25) >= 95% * recall()")
     'recall(sex == "Female"  and  age >= 25) >= 0.95 * recall()'
@@ -172,7 +173,7 @@ def keywords_anywhere(text: str) -> str:
     >>> keywords_anywhere('recall(of="cat", age <= 40)')
     'recall(of is "cat", age <= 40)'
     """
-    return _KEYWORD.sub(lambda found: " is " if found["equals"] else found[0], text)
+    return _KEYWORD.sub(lambda match: " is " if match["equals"] else match[0], text)
 
 
 def _respelled(match: re.Match[str]) -> str:
@@ -187,7 +188,7 @@ def _respelled(match: re.Match[str]) -> str:
 
 
 def tree_of(text: str) -> tuple[str, ast.expr]:
-    """The text and its tree; keywords before conditions are written ``is`` to find their tree."""
+    """The text and its syntax tree; keywords before conditions become ``is``, so that Python parses."""
     try:
         return text, _parsed(text)
     except SyntaxError as error:
@@ -214,7 +215,7 @@ def _with_keywords(tree: ast.expr) -> ast.expr:
 
 
 def hint(text: str, reason: str) -> str:
-    """What to write instead, where `text` is not even Python and `reason` is what Python says of it.
+    """What to write instead of a `text` that Python cannot parse; `reason` is Python's message.
 
     >>> hint("recall(hours per week > 40) >= 0.9", "invalid syntax")
     'the column "hours per week" is written column("hours per week")'

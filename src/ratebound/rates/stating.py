@@ -1,4 +1,4 @@
-"""How a function from groups to constraints becomes a goal, which text can call by its name."""
+"""Goals: how a function from groups to constraints gets a name that text can use."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ratebound.rates.expressions import Constraint
 from ratebound.rates.grouping import GOALS, Goal, Groups, Promise, check_new, groups_said
 from ratebound.rates.subsets import Subset, Value, plain_value
 
-# What every goal on columns takes, besides its own options.
+# The options of every goal on columns, besides the goal's own.
 OF_COLUMNS = {"intersection": False, "min_rows": None}
 
 
 class GoalFunction(Protocol):
-    """What every goal is: a function from groups and its own options to promises."""
+    """The type of every goal: a function from groups and its own options to promises."""
 
     def __call__(
         self,
@@ -30,16 +30,16 @@ class GoalFunction(Protocol):
 
 
 def goal(function: Callable[..., list[Any]]) -> GoalFunction:
-    """Register a function from groups to constraints as a goal, so that text can call it by its name.
+    """Register a function from groups to constraints as a goal, so that text can use it by name.
 
-    Text may then name columns, and reports name the constraints after the goal.
+    The goal then also takes columns as groups, and reports name the constraints after the goal.
 
     Parameters
     ----------
     function : callable
-        Its first argument is `groups`, and it is given a list of subsets; all others are keywords. It
-        returns a list of constraints. Its name is a plain word that no built-in rate or goal has; a goal
-        of your own can be defined again.
+        Its first argument is `groups`, a list of subsets; all other arguments are keywords. It returns a
+        list of constraints. Its name is a plain word, and not the name of a built-in rate or goal. You
+        can redefine your own goals.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def goal(function: Callable[..., list[Any]]) -> GoalFunction:
     TypeError
         If its first argument is not called `groups`.
     ValueError
-        If its name is taken, or no plain word.
+        If its name is taken or is not a plain word.
 
     Examples
     --------
@@ -68,22 +68,22 @@ def goal(function: Callable[..., list[Any]]) -> GoalFunction:
     check_new(name, GOALS)
     if next(iter(inspect.signature(function).parameters), None) != "groups":
         raise TypeError(
-            f"{name}: the first argument of a goal's function is `groups`, the list of "
-            "subsets it is given, as in def my_goal(groups, *, at_least)"
+            f"{name}: the first argument of a goal's function must be `groups`, a list of "
+            "subsets, as in def my_goal(groups, *, at_least)"
         )
     return known_goal(function)
 
 
 def known_goal(function: Callable[..., list[Any]], *, every_class: bool = True) -> Any:
-    """The same of a function that may also do without groups.
+    """The same for a function that need not take groups.
 
-    What it promises of no class in particular holds for `every_class`, where there are more than two.
+    If there are more than two classes and a promise names none, it holds for `every_class`.
     """
     name, signature = function.__name__, _signature(function)
 
     @wraps(function)
     def stated(*args: Any, **options: Any) -> list[Promise]:
-        given = signature.bind(*args, **options).arguments  # which objects to what it does not take
+        given = signature.bind(*args, **options).arguments  # raises for unknown options
         if "groups" in signature.parameters:
             groups = groups_said(given.pop("groups", None))
             of_columns = {option: given.pop(option) for option in OF_COLUMNS if option in given}
@@ -101,7 +101,7 @@ def known_goal(function: Callable[..., list[Any]], *, every_class: bool = True) 
 
 
 def _signature(function: Callable[..., list[Any]]) -> inspect.Signature:
-    """The function's own, and where it takes groups the options of every goal on columns."""
+    """The function's signature; if it takes groups, with the options of every goal on columns."""
     own = inspect.signature(function)
     if "groups" not in own.parameters:
         return own
@@ -115,11 +115,11 @@ def _signature(function: Callable[..., list[Any]]) -> inspect.Signature:
 
 
 def _listed(name: str, returned: Any) -> list[Constraint]:
-    """What the function of a goal returned, if that is a list of constraints."""
+    """The list of constraints that a goal's function returned; an error if it is not one."""
     listed = list(returned) if isinstance(returned, Iterable) else []
     if not listed or not all(isinstance(each, Constraint) for each in listed):
         raise TypeError(
-            f"{name}: return a list of constraints from the function of a goal, as in "
+            f"{name}: a goal's function must return a list of constraints, as in "
             f"[rb.recall(group) >= 0.9 for group in groups], got {returned!r}"
         )
     return listed
@@ -130,7 +130,7 @@ def _plain(given: Mapping[str, Any]) -> tuple[tuple[str, Value], ...]:
 
 
 def said(name: str, groups: Sequence[Any], options: Mapping[str, Value]) -> Goal:
-    """The goal of that name as text gives it: its groups, or whatever it takes first, one by one.
+    """A goal as text gives it: by its name, its groups or other leading arguments, and its options.
 
     >>> said("minimum_recall", ["sex"], {"at_least": 0.9})
     minimum_recall(sex, at_least=0.9)

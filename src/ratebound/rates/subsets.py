@@ -1,7 +1,7 @@
-"""Which rows a rate speaks of: conditions on columns, combined with ``&``, ``|`` and ``~``.
+"""The rows of a rate: conditions on columns, combined with ``&``, ``|`` and ``~``.
 
-A subset holds no data. It is evaluated on a population by ``ratebound.problem``; here it can only be
-built, compared and printed, and it prints as the text that ``ratebound.parse`` reads.
+A subset holds no data; ``ratebound.problem`` evaluates it on a population. Here it can only be built,
+compared and printed. It prints as the text that ``ratebound.parse`` reads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 Name = (
     str | int
-)  # of a column; whole numbers count the features of an array, and name some tables' columns
+)  # a column's name; whole numbers are features of an array, or columns of tables that are named so
 Value = str | bool | int | float
 Relation = Literal["==", "!=", "<", "<=", ">", ">="]
 TURNED: dict[Relation, Relation] = {
@@ -31,17 +31,17 @@ DEEPEST = 100  # levels of nested conditions; Python could print about 200 at mo
 
 
 class Said:
-    """What prints as its user wrote it."""
+    """Something that prints as its user wrote it."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
 class Subset(Said):
-    """A condition on rows. Build one with `where` or `column`, combine with ``&``, ``|``, ``~``.
+    """A condition on rows. Build one with `where` or `column`; combine them with ``&``, ``|``, ``~``.
 
     It holds no data, and prints as text that `parse` reads. It is neither true nor false itself, so
-    ``and``, ``or`` and chains such as ``18 <= age < 25`` are refused in Python.
+    Python's ``and``, ``or`` and chains such as ``18 <= age < 25`` raise an error.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Subset(Said):
 
     def __invert__(self) -> Subset:
         if self == EVERYONE:
-            raise ValueError("the complement of all rows is empty: no rate can speak of it")
+            raise ValueError("the complement of all rows is empty: no rate is defined on it")
         return self.parts[0] if isinstance(self, Not) else Not((self,))
 
     def __bool__(self) -> bool:
@@ -155,7 +155,7 @@ class Not(Combined):
 
 @dataclass(frozen=True, repr=False)
 class Label(Subset):
-    """Rows with this label; of two classes, the positive one. People say `recall` instead."""
+    """Rows with this label, by default the positive one of two. It is internal: users write `recall`."""
 
     of: Value | None = None
 
@@ -165,7 +165,7 @@ class Label(Subset):
 
 @dataclass(frozen=True, repr=False)
 class Decision(Subset):
-    """Rows to which the existing model in column `versus` says yes, or that it calls `of`."""
+    """Rows for which the existing model in column `versus` decides yes, or the class `of`."""
 
     versus: str
     of: Value | None = None
@@ -176,11 +176,11 @@ class Decision(Subset):
 
 @dataclass(frozen=True, repr=False)
 class Decided(Subset):
-    """Rows that the model decides itself, and does not refer to a person.
+    """Rows that the model decides itself and does not refer to a person.
 
-    A condition for rates, beside others: ``rb.error_rate(rb.decided, sex="Female")``, in text
-    ``error_rate(decided and sex == "Female")``. Which rows these are is up to the model, so that such a
-    rate is a ratio: it compares with numbers and with multiples of ratios.
+    It is a condition for rates: ``rb.error_rate(rb.decided, sex="Female")``, in text
+    ``error_rate(decided and sex == "Female")``. The model determines which rows these are, so such a
+    rate is a ratio. It can be compared with numbers and with multiples of ratios.
 
     See Also
     --------
@@ -202,13 +202,13 @@ decided: Subset = Decided()
 
 
 class Referral(str):
-    """What the decision is called that refers a row to a person: a class that no label has."""
+    """The name of the decision that refers a row to a person: a class that no label has."""
 
     __slots__ = ()
 
 
 def only_decided(subset: Subset) -> tuple[bool, Subset]:
-    """Whether a condition asks for rows that the model decides, and what else it asks for.
+    """Whether a condition selects only rows that the model decides, and the rest of the condition.
 
     >>> only_decided(decided & where(sex="Female"))
     (True, sex == "Female")
@@ -217,8 +217,8 @@ def only_decided(subset: Subset) -> tuple[bool, Subset]:
     rest = [part for part in parts if not isinstance(part, Decided)]
     if any(isinstance(leaf, Decided) for part in rest for leaf in leaves(part)):
         raise ValueError(
-            f"{subset}: 'decided' is combined with other conditions by 'and' alone; the share of rows "
-            "that are not decided is referred()"
+            f"{subset}: 'decided' can only be combined with other conditions by 'and'; the share of "
+            "rows that are not decided is referred()"
         )
     return len(rest) < len(parts), reduce(operator.and_, rest, EVERYONE)
 
@@ -234,7 +234,7 @@ def _combine(kind: type[All] | type[Any_], left: Subset, right: Subset) -> Subse
 
 
 def holds(subset: Subset, leaf: Callable[[Subset], Any]) -> Any:
-    """Whether a subset holds, given whether each simple condition in it does: of one row, or of many.
+    """Whether a subset holds, given whether each simple condition in it holds; for one row or many.
 
     >>> holds(where(sex="Female") & ~where(age=25), lambda condition: condition.column == "sex")
     True
@@ -257,7 +257,7 @@ def leaves(subset: Subset) -> Iterator[Subset]:
 
 
 def columns_in(subset: Subset) -> list[Name]:
-    """The columns that a subset speaks of.
+    """The columns that a subset names.
 
     >>> columns_in(where(sex="Female") & missing("age"))
     ['sex', 'age']
@@ -271,8 +271,8 @@ def where(**columns: Value | Iterable[Value]) -> Subset:
     Parameters
     ----------
     **columns : str, bool, int, float or iterable
-        A value for each column, or several of which any will do. All columns have to match; without any,
-        all rows do. A column whose name is no plain word is said by `column`.
+        A value for each column, or several values, any of which matches. All columns must match; without
+        any, all rows match. If a column's name is not a plain word, use `column`.
 
     Returns
     -------
@@ -294,12 +294,12 @@ def where(**columns: Value | Iterable[Value]) -> Subset:
 def missing(name: Name) -> Subset:
     """Rows that have no value in this column.
 
-    Such a row is not equal to, below or above anything; ``!=`` and ``~`` hold there.
+    Such a row does not meet ``==``, ``<`` or ``>``; it meets ``!=`` and ``~``.
 
     Parameters
     ----------
     name : str or int
-        The column's name; of an array without names, the number of the feature, counted from 0.
+        The column's name; for an array without names, the number of the feature, counted from 0.
 
     Returns
     -------
@@ -316,12 +316,12 @@ def missing(name: Name) -> Subset:
 
 
 def column(name: Name) -> Column:
-    """A column of a population, to be compared with a value.
+    """A column of a population. Compare it with a value to get a condition.
 
     Parameters
     ----------
     name : str or int
-        The column's name; of an array without names, the number of the feature, counted from 0.
+        The column's name; for an array without names, the number of the feature, counted from 0.
 
     Returns
     -------
@@ -392,7 +392,7 @@ class Column:
 
 
 def holding(name: Name, value: Value | None) -> Subset:
-    """Rows with this value in the column; None is a missing one.
+    """Rows with this value in the column; None stands for a missing value.
 
     >>> holding("race", "Black"), holding("race", None)
     (race == "Black", missing(race))
@@ -401,7 +401,7 @@ def holding(name: Name, value: Value | None) -> Subset:
 
 
 def in_order(value: Value | None) -> tuple[bool, bool, Any]:
-    """What values of one column are sorted by: numbers, texts, and missing ones last."""
+    """The sort key of a column's values: numbers first, then texts, then missing values."""
     return value is None, isinstance(value, str), 0 if value is None else value
 
 
@@ -418,22 +418,22 @@ def plain_value(value: object) -> Value:
     if isinstance(value, Referral):
         return value
     if isinstance(value, str):
-        return str.__str__(value)  # members of an enumeration become plain, as they are in text
+        return str.__str__(value)  # members of an enumeration become plain, as text has them
     if isinstance(value, int):
         if abs(value) > sys.float_info.max:
-            raise ValueError("a column is compared with a number that is too large")
+            raise ValueError("a column is compared with a number that is too large for a float")
         return int(value)
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
     lacking = value is None or (isinstance(value, float) and math.isnan(value))
-    remedy = "; rows without a value are missing(column)" if lacking else ""
+    remedy = "; for rows without a value write missing(column)" if lacking else ""
     raise TypeError(
-        f"a column is compared with a text, a truth value or a finite number, got {value!r}{remedy}"
+        f"compare a column with a text, a truth value or a finite number, got {value!r}{remedy}"
     )
 
 
 def column_text(name: Name) -> str:
-    """A column as `parse` reads it: its bare name where that is one plain word, also after "first.".
+    """A column as `parse` reads it: its bare name if that is a plain word, also after "first.".
 
     >>> column_text("age"), column_text("hours per week"), column_text(3)
     ('age', 'column("hours per week")', 'column(3)')
@@ -449,12 +449,12 @@ def column_text(name: Name) -> str:
 def _is_plain_word(name: str) -> bool:
     if not name.isidentifier() or keyword.iskeyword(name):
         return False
-    # Python reads a word as its NFKC form, so that any other form would be another column.
+    # Python reads a word in its NFKC form, so any other form would name another column.
     return name.lower() not in WORDS and unicodedata.normalize("NFKC", name) == name
 
 
 def value_text(value: Value) -> str:
-    """A value as ``parse`` reads it, texts in double quotes where they hold none themselves."""
+    """A value as ``parse`` reads it; a text is in double quotes unless it contains some."""
     if isinstance(value, str) and '"' not in value:
         return '"' + repr("'" + value)[2:]  # a leading ' makes repr choose double quotes
     return repr(value)

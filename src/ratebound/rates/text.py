@@ -1,7 +1,7 @@
 """Constraints and goals from text: ``parse('recall(sex == "Female") >= 0.95 * recall()')``.
 
-Python's own grammar splits the text into a tree; only the nodes of the language are then walked,
-and nothing is ever evaluated. Whatever a rate prints, this reads back.
+Python's own grammar turns the text into a tree. Only the nodes of the language are walked, and nothing
+is evaluated. This module reads back whatever a rate prints.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from ratebound.rates.subsets import (
 
 LONGEST = 20_000
 CONDITION = 'expected a condition on a column, as in sex == "Female" and age < 25'
-# Python itself turns a comparison round where the column, or the rate, stands on the right.
+# Python itself swaps the sides of a comparison if the column, or the rate, is on the right.
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
     ast.Gt: operator.gt, ast.GtE: operator.ge,
@@ -55,29 +55,29 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
 }  # fmt: skip
-Found = TypeVar("Found")
+Parsed = TypeVar("Parsed")
 
 
 def parse(text: str) -> Promise | Range:
     """Read a promise: the constraint, range or goal that a text states.
 
-    In a goal, a column stands for all its values, and ``column in (...)`` for those listed. Nothing in
-    the text is run as code.
+    In a goal, a column stands for all its values, and ``column in (...)`` for the listed values. Nothing
+    in the text is run as code.
 
     Parameters
     ----------
     text : str
-        The promise as it prints. Other spellings are read too: ``95%``, ``≥``, ``AND``, curly quotes.
+        The promise as it prints. It may also contain ``95%``, ``≥``, ``AND`` and curly quotes.
 
     Returns
     -------
     Constraint, Range or Goal
-        It may stand in ``subject_to`` of a `Problem`, which takes the text itself as well.
+        For ``subject_to`` of a `Problem`, which also takes the text itself.
 
     Raises
     ------
     ValueError
-        If it cannot be read, with the place and what to write instead.
+        If it cannot be read. The error shows the place and what to write instead.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def parse_condition(text: str) -> Subset:
 
 
 def read_rate(text: str) -> Metric:
-    """The rate, ratio or area whose own words these are, however long and in our spelling, as in files.
+    """The rate, ratio or area that a text from a file names, of any length and in the exact spelling.
 
     >>> read_rate('recall(sex == "Female")')
     recall(sex == "Female")
@@ -119,7 +119,7 @@ def read_rate(text: str) -> Metric:
     return _read(text, _Reader.one_rate, longest=None)
 
 
-def _read(text: str, part: Callable[[_Reader], Found], longest: int | None = LONGEST) -> Found:
+def _read(text: str, part: Callable[[_Reader], Parsed], longest: int | None = LONGEST) -> Parsed:
     try:
         reader = _Reader(text, longest)
         stated = part(reader)
@@ -196,7 +196,7 @@ class _Reader:
             self.fail(node, f"{message} Write {ours}")
 
     def guarded(self, node: ast.AST, build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Build a part of the language; what it objects to is an error at this place in the text."""
+        """Build a part of the language; if that raises, the error names this place in the text."""
         try:
             return build(*args, **kwargs)
         except (TypeError, ValueError, ArithmeticError) as error:
@@ -232,15 +232,15 @@ class _Reader:
             self.rewritten(node, f"no such goal{meant(name, [*GOALS, *KINDS])}")
             self.fail(
                 node,
-                f"no such goal{meant(name, [*GOALS, *KINDS])} There are {', '.join(GOALS)}. One of "
-                "your own is defined first, by rb.goal",
+                f"no such goal{meant(name, [*GOALS, *KINDS])} The goals are {', '.join(GOALS)}. Define "
+                "your own first, with rb.goal",
             )
         groups = [group for argument in node.args for group in self.groups(argument)]
         options = {option: self.value(value, f"{option}=") for option, value in self.keywords(node)}
         return cast(Goal, self.guarded(node, said, name, groups, options))
 
     def groups(self, node: ast.expr) -> list[str | Subset | Value]:
-        """Columns and conditions, several for the values listed; or what else a goal takes first."""
+        """Columns and conditions, one for each listed value; or another first argument of a goal."""
         if isinstance(node, ast.List | ast.Tuple):
             return [group for each in node.elts for group in self.groups(each)]
         if _calls(node, "missing"):
@@ -275,7 +275,7 @@ class _Reader:
 
     def range(self, node: ast.Compare) -> Range:
         if not _is_chain_of_two(node):
-            self.fail(node, "a rate lies between two bounds, as in 0.7 <= recall() <= 0.8")
+            self.fail(node, "a range has one rate between two bounds, as in 0.7 <= recall() <= 0.8")
         low, middle, high = (self.operand(each) for each in (node.left, *node.comparators))
         if isinstance(node.ops[0], ast.GtE):
             low, high = high, low
@@ -295,7 +295,7 @@ class _Reader:
         return self.rate(self.tree)
 
     def operand(self, node: ast.expr) -> Metric | float:
-        """A number, a rate, a sum or multiple of them, or the size of one."""
+        """A number, a rate, a sum or multiple of them, or an absolute value."""
         if isinstance(node, ast.Constant):
             if isinstance(node.value, bool) or not isinstance(node.value, int | float):
                 self.fail(node, "expected a number or a rate")
@@ -323,20 +323,20 @@ class _Reader:
                 self.fail(node, f"{name} takes rates, as in {name}(recall(), accuracy())")
             return cast(Metric, self.guarded(node, getattr(beyond_sums, name), *parts))
         if name in GOALS:
-            self.fail(node, "a goal stands alone: it is not compared with anything")
+            self.fail(node, "a goal stands alone: do not compare it with anything")
         if name == "constraint":
             self.fail(
                 node,
-                "a constraint of one's own is a function, which a text cannot hold: make it in Python, "
+                "a custom constraint is a function, which a text cannot hold: make it in Python, "
                 "rb.constraint(value=..., proxy=..., name=...), and put it beside the texts",
             )
         if name not in (*KINDS, *CURVES):
             self.rewritten(node, f"no such rate{meant(name, [*KINDS, *CURVES, *EXTREMES])}")
             self.fail(
                 node,
-                f"no such rate{meant(name, [*KINDS, *CURVES, *EXTREMES])} There are "
-                f"{', '.join([*KINDS, *CURVES, *EXTREMES])}. A ratio of your own is defined first, by "
-                "rb.ratio, also before rb.load of a model that keeps it",
+                f"no such rate{meant(name, [*KINDS, *CURVES, *EXTREMES])} The rates are "
+                f"{', '.join([*KINDS, *CURVES, *EXTREMES])}. Define your own ratio first, with "
+                "rb.ratio; also before rb.load of a model that was trained for it",
             )
         options: dict[str, Any] = {}
         own = ("target",) if name == "kl_divergence" else KINDS[name].own if name in KINDS else ()
@@ -345,7 +345,7 @@ class _Reader:
             if word in OPTIONS or word in own:
                 options[word] = self.value(value, f"{word}=")
             elif isinstance(value, ast.BoolOp | ast.Compare):
-                self.fail(node, f"among other conditions equality is written ==, as in {word} == ...")
+                self.fail(node, f"beside other conditions, equality is written ==, as in {word} == ...")
             else:
                 subsets.append(self.matches(Column(word), value))
         if name in CURVES:
@@ -354,7 +354,7 @@ class _Reader:
 
     def keywords(self, node: ast.Call) -> list[tuple[str, ast.expr]]:
         if len({keyword.arg for keyword in node.keywords}) < len(node.keywords):
-            self.fail(node, "something is given twice")
+            self.fail(node, "an option is given twice")
         if any(keyword.arg is None for keyword in node.keywords):
             self.fail(node, "** has no meaning here")
         return [(str(keyword.arg), keyword.value) for keyword in node.keywords]
@@ -385,12 +385,13 @@ class _Reader:
         left, right, op = node.left, node.comparators[0], node.ops[0]
         if isinstance(op, ast.In | ast.NotIn):
             if not isinstance(right, ast.Tuple | ast.List):
-                self.fail(node, 'several values stand in parentheses, as in ("Black", "White")')
+                self.fail(node, 'several values need parentheses, as in ("Black", "White")')
             matching = self.matches(self.column(left), right)
             return matching if isinstance(op, ast.In) else ~matching
         if type(op) not in _COMPARE:
             self.fail(
-                node, "columns are compared with == != < <= > >= in; a value that lacks is missing(age)"
+                node,
+                "columns are compared with == != < <= > >= in; a missing value is written missing(age)",
             )
         if _is_value(left) and not _is_value(right):
             column = self.column(right)
@@ -399,7 +400,7 @@ class _Reader:
 
     def chain(self, node: ast.Compare) -> Subset:
         if not _is_chain_of_two(node):
-            self.fail(node, "a column lies between two values, as in 25 <= age < 40")
+            self.fail(node, "a chain has one column between two values, as in 25 <= age < 40")
         low, middle, high = node.left, *node.comparators
         column, (first, second) = self.column(middle), (_COMPARE[type(op)] for op in node.ops)
         return Chain((first(self.value(low), column), second(column, self.value(high))))
@@ -444,7 +445,7 @@ class _Reader:
 
 
 def _named(node: ast.expr) -> str | None:
-    """The column whose bare name stands here, also of a row of a pair, ``first.group``; else None."""
+    """The column that a bare name, or a name of a pair's row, ``first.group``, refers to; else None."""
     if isinstance(node, ast.Attribute):
         end = node.value.id if isinstance(node.value, ast.Name) else None
         return f"{end}.{node.attr}" if end in ENDS else None
