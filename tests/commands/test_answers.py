@@ -294,7 +294,7 @@ def test_notices_are_one(run, model, tmp_path):
     first, *lines = answer.err.splitlines()
     assert first == "ratebound: note:"
     assert "is read as cp1252" in lines[0]
-    assert lines[1].strip() == "among numbers these are missing values: 1 'NA' in 'age'"
+    assert lines[1].strip() == "among numbers, these count as missing values: 1 'NA' in 'age'"
     assert "'age' in 1" in lines[2]
     assert "'city' in 1 ('Orléans')" in answer.err
 
@@ -388,7 +388,7 @@ def test_codes_where_texts_were_trained_on_are_told_of(run, tmp_path):
     assert run("train", table, "--label", "y", *quick).status == 0
     codes = given | {"sex": [int(s == "Male") for s in columns["sex"]]}
     coded = run("predict", tmp_path / "model", write_csv(tmp_path / "u.csv", codes))
-    assert "values are unlike all in training, of 120 rows: 'sex' in 120 ('" in coded.err
+    assert "values are unlike any in training, of 120 rows: 'sex' in 120 ('" in coded.err
     one = {name: values[:1] for name, values in codes.items()}
     alone = run("predict", tmp_path / "model", write_csv(tmp_path / "one.csv", one))
     assert alone.out.splitlines() == coded.out.splitlines()[:2]

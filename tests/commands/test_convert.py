@@ -41,7 +41,7 @@ def test_only_files_that_it_made_are_written_over(refused, run, tmp_path, flags)
     place = tmp_path / "t.csv.parquet"
     words = ["convert", tmp_path / "t.csv", *flags, *([place] if flags else [])]
     place.write_text("my notes")
-    assert f"{place} is there already, and was not converted" in refused(*words)
+    assert f"{place} already exists, and ratebound did not convert it" in refused(*words)
     assert place.read_text() == "my notes"
     table = pytest.importorskip("pyarrow").table({"mine": [1]})
     pytest.importorskip("pyarrow.parquet").write_table(table, place)

@@ -35,7 +35,7 @@ def train(refused, tmp_path):
 TABLES = {
     "": "empty: its first line must name the columns",
     "a,y\n": "holds no rows",
-    "a,y\n1,0\n2,1,3\n": "line 3: 3 cells where the first line names 2 columns",
+    "a,y\n1,0\n2,1,3\n": "line 3: 3 cells, but the first line names 2 columns",
     "a,y\n1,0\n\n2\n": "line 4: 1 cells where",
     'a,y\n1,"0\n': "line 2: unexpected end of data",
     "a,a,y\n1,2,0\n": "two columns are named 'a'",
@@ -71,7 +71,7 @@ def test_files_that_are_none(train, tmp_path):
     (tmp_path / "people.json").write_bytes(b"[]")
     assert "pandas.read_json('people.json')" in train(tmp_path / "people.json", "--label", "y")
     (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(GOOD.encode())[:-20])
-    assert "cannot be unpacked" in train(tmp_path / "packed.csv.gz", "--label", "y")
+    assert "cannot be decompressed" in train(tmp_path / "packed.csv.gz", "--label", "y")
 
 
 FLAGS = [

@@ -162,7 +162,7 @@ def test_a_request_says_how_long_it_is(port):
 def test_what_training_has_not_seen_is_noted(port):
     status, answer = ask(port, ROW | {"job": "smith"})
     assert status == 200
-    assert "unlike all in training" in answer["notes"][0]
+    assert "unlike any in training" in answer["notes"][0]
     assert "notes" not in ask(port, ROW)[1]
 
 

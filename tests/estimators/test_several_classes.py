@@ -226,7 +226,7 @@ def test_bad_input(people):
         fitted(X, y, positive_label="cat")
     with pytest.raises(ValueError, match='no class "cta", did you mean "cat"'):
         fitted(X, y, ['recall(of="cta") >= 0.5'])
-    with pytest.raises(ValueError, match=r'there are 3 classes, so say which one.*recall\(of="bird"\)'):
+    with pytest.raises(ValueError, match=r'there are 3 classes, so name one.*recall\(of="bird"\)'):
         fitted(X, y, ["recall() >= 0.5"])
     with pytest.raises(ValueError, match=r'no row .*group == "a" and the label is "cat"'):
         fitted(X[(y != "cat") | (X.group == "b")], y[(y != "cat") | (X.group == "b")])

@@ -42,14 +42,14 @@ def test_a_cost_has_one_form_that_is_read_back(said, printed):
         ({}, "give the cost of errors, as in"),
         ({"sex": "F"}, "give the cost of errors, as in"),
         ({"false_negative": -1}, "takes a number that is not negative, got -1"),
-        ({"false_negative": 0, "false_positive": 0}, "nothing to count"),
+        ({"false_negative": 0, "false_positive": 0}, "no error costs anything"),
         ({"false_negative": True}, "false_negative= of a cost, or a column"),
         ({"false_negative": float("inf")}, "finite"),
         ({"column": True}, "takes the name of a column, got True"),
         ({"column": ""}, "takes the name of a column"),
         ({"column": "loan", "false_negative": "fee"}, "is a column already"),
-        ({"label": "a"}, "both are said"),
-        ({"label": "a", "predicted": "b", "false_negative": 2}, "both are said"),
+        ({"label": "a"}, "give both label= and predicted="),
+        ({"label": "a", "predicted": "b", "false_negative": 2}, "give both label= and predicted="),
         ({"label": "a", "predicted": "b", "of": "a"}, "leave out of="),
         ({"column": "loan", "per": 0}, "above 0"),
         ({"column": "loan", "versus": "live"}, "cost does not take versus="),
@@ -152,7 +152,7 @@ def test_costs_of_several_classes_are_those_counted_by_hand(weighted):
 
 def test_an_error_of_several_classes_says_of_which():
     rows, _ = several()
-    with pytest.raises(ValueError, match=r"there are 3 classes, so say which one .*cost\(of=\"bird\""):
+    with pytest.raises(ValueError, match=r"there are 3 classes, so name one: cost\(of=\"bird\""):
         rb.compile(rb.Problem("cost(false_negative=2)"), rows)
     with pytest.raises(ValueError, match='there is no class "rat"'):
         rb.compile(rb.Problem('cost(label="rat", predicted="dog")'), rows)

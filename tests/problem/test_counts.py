@@ -92,9 +92,9 @@ def test_names_survive():
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("recall(per=10) >= 0.5", "recall does not take per="),
+        ("recall(per=10) >= 0.5", "recall takes per= only with top="),
         ("churn(versus='live', per=10) <= 0.5", "churn does not take per="),
-        ("precision(per=10) >= 0.5", "precision does not take per="),
+        ("precision(per=10) >= 0.5", "precision takes per= only with top="),
         ("predicted_positives(per=0) <= 5", "a number of rows above 0, got 0"),
         ("predicted_positives(per=-3) <= 5", "above 0"),
         ("predicted_positives(per='x') <= 5", "a number of rows, as in"),

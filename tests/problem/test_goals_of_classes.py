@@ -96,7 +96,7 @@ def test_a_rule_decides_for_a_class():
     assert spelled(rb.decision_rule({"sex": "F"}, decision="dog", at_least=0.5)) == [
         'positive_rate(sex == "F", of="dog") >= 0.5'
     ]
-    with pytest.raises(ValueError, match=r"there are 3 classes, so say which one"):
+    with pytest.raises(ValueError, match=r"there are 3 classes, so name one"):
         spelled(rb.decision_rule({"sex": "F"}, decision=True))
 
 
@@ -127,7 +127,7 @@ def test_a_class_without_rows_in_a_group_is_named():
         ("recall(of=1) >= 0.1", 'no class 1. The classes are "bird", "cat", "dog"'),
         ('confusion(label="cat", predicted="rat") <= 0.1', 'no class "rat"'),
         ("recall() >= 0.5", 'there are 3 classes, so name one: recall\\(of="bird"\\)'),
-        ("precision() >= 0.5", "there are 3 classes, so say which one"),
+        ("precision() >= 0.5", "there are 3 classes, so name one"),
         ('accuracy(of="cat") >= 0.5', "accuracy does not take of=, since it counts every class"),
         ("recall(of=None) >= 0.1", "compared with a text|got None"),
     ],

@@ -176,8 +176,8 @@ BAD = {
     "an or": (lambda: rb.parse("error_rate(decided or age < 3) <= 0.1"), "by 'and'"),
     "a not": (lambda: rb.parse("error_rate(not decided) <= 0.1"), "by 'and'"),
     "of a count": (lambda: rb.true_positives(rb.decided), "counts only decided rows"),
-    "of a referral": (lambda: rb.referred(rb.decided), "leave that out"),
-    "with an expert": (lambda: rb.recall(rb.decided, expert="doctor"), "leave out one"),
+    "of a referral": (lambda: rb.referred(rb.decided), "leave out 'decided'"),
+    "with an expert": (lambda: rb.recall(rb.decided, expert="doctor"), "leave out expert= or 'decided'"),
     "a bound": (lambda: rb.error_rate(rb.decided) + rb.referred() <= 0.2, "is an objective"),
 }
 

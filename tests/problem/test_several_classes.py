@@ -149,7 +149,7 @@ def test_two_classes_given_as_classes_are_the_two_there_were():
 
 
 SLIPS = {
-    "recall() >= 0.5": r'there are 3 classes, so say which .*recall\(of="ant"\).*"ant", "bee", "cat"',
+    "recall() >= 0.5": r'there are 3 classes, so name one: recall\(of="ant"\).*"ant", "bee", "cat"',
     'recall(of="cta") >= 0.5': 'no class "cta", did you mean "cat".* classes are "ant", "bee", "cat"',
     'confusion(label="ant", predicted="elk") <= 0.5': 'no class "elk"',
     'recall(age == 1, of="bee") >= 0.5': 'no row .* where age == 1 and the label is "bee"',

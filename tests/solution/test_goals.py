@@ -189,8 +189,8 @@ def test_scores_are_evaluated_as_scikit_learn_does():
         (lambda: rb.Problem(minimize=rb.g_mean()), r"write maximize=g_mean\(...\)"),
         (lambda: rb.Problem(maximize=rb.kl_divergence()), "it is convex"),
         (lambda: rb.kl_divergence(target=1.5), "a share between 0 and 1"),
-        (lambda: rb.smallest(), "of nothing"),
-        (lambda: rb.compile(rb.Problem(maximize=rb.precision()), PEOPLE), "can be 0 while all promises"),
+        (lambda: rb.smallest(), "got no rates"),
+        (lambda: rb.compile(rb.Problem(maximize=rb.precision()), PEOPLE), "can be 0 where all promises"),
     ],
 )
 def test_what_has_no_best_is_refused_with_what_to_write(build, words):
@@ -205,7 +205,7 @@ def test_what_has_no_best_is_refused_with_what_to_write(build, words):
         (lambda: rb.Problem(minimize=abs(rb.recall() - 0.5)), "minimize largest"),
         (lambda: rb.Problem(maximize=rb.roc_auc()), "bound it instead"),
         (lambda: rb.g_mean() >= 0.7, "takes no bound"),
-        (lambda: rb.smallest(rb.recall(), rb.accuracy()) >= 0.7, "one of each part: recall"),
+        (lambda: rb.smallest(rb.recall(), rb.accuracy()) >= 0.7, "bound each part: recall"),
         (lambda: rb.g_mean() + 1, "cannot be added"),
     ],
 )

@@ -91,7 +91,9 @@ def test_files_are_converted_once_and_again_where_they_changed(tmp_path):
     converted(path, reading=Reading(header=False))
     assert read_table(place).columns == ["column1", "column2"]
     place.write_bytes(b"not ours")
-    with pytest.raises(ValueError, match=r"t.csv.parquet is there already, and was not .*: move it"):
+    with pytest.raises(
+        ValueError, match=r"t.csv.parquet already exists, and ratebound did not .*: move it"
+    ):
         converted(path)
     assert place.read_bytes() == b"not ours"
 
@@ -99,7 +101,7 @@ def test_files_are_converted_once_and_again_where_they_changed(tmp_path):
 def test_what_is_refused(tmp_path, monkeypatch):
     path = write(tmp_path, "t.csv", "a,b\n1,x\n")
     (place,) = converted(path)
-    with pytest.raises(ValueError, match=r"t.csv.parquet is Parquet or Arrow already"):
+    with pytest.raises(ValueError, match=r"t.csv.parquet is already Parquet or Arrow"):
         converted(place)
     with pytest.raises(ValueError, match="holds no rows"):
         converted(write(tmp_path, "empty.csv", "a,b\n"))
@@ -117,7 +119,9 @@ def test_what_is_refused(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("ratebound.tables.converting.whole_file", refuse)
-    with pytest.raises(PermissionError, match=r"cannot be written to, where .*t.csv is .* with into="):
+    with pytest.raises(
+        PermissionError, match=r"t.csv cannot be converted to Parquet, since .* with into="
+    ):
         converted(path, into=tmp_path / "other")
 
 

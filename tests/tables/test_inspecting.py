@@ -81,7 +81,7 @@ def test_features_are_chosen_as_for_training():
     actions = {each.name: each.action for each in rb.inspect(table, chosen).treatments}
     assert actions == dict.fromkeys(PEOPLE, "left out") | {"id": "category", "town": "category"}
     assert rb.inspect(table, ["age"]).treatments[0].words == "left out: not among the features"
-    with pytest.raises(ValueError, match="there is no label column 'incme'; there are id, age"):
+    with pytest.raises(ValueError, match="there is no label column 'incme'; the columns are id, age"):
         rb.inspect(table, label="incme")
     with pytest.raises(ValueError, match="features: there is no column 'agee'"):
         rb.inspect(table, ["agee"])

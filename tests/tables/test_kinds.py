@@ -257,7 +257,7 @@ def test_texts_as_dates(text, order, expected):
 
 def test_days_and_months_that_cannot_be_told_apart_are_no_dates():
     texts = np.array(["1/2/2024", "3/4/2024", "3/4/2024"] * 5, dtype=object)
-    encoding, _ = seen(texts, "day and month cannot be told apart.*write 2024-01-31")
+    encoding, _ = seen(texts, "day and month are ambiguous.*write 2024-01-31")
     assert encoding.columns[0].values == ("1/2/2024", "3/4/2024")
     assert date_orders(["1.2.2024"]) == ["dmy"]
 

@@ -58,7 +58,7 @@ def test_the_library_of_a_frame_does_not_matter(name):
     assert bool(by_pandas[2]) or not left_out  # nothing is dropped in silence
 
 
-# --- what is no table ----------------------------------------------------------------------------
+# --- not a table ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -318,7 +318,7 @@ def test_texts_are_texts_whether_or_not_a_file_numbers_them(tmp_path):
 
 @pytest.mark.parametrize("paths", [[], None, ""])
 def test_nothing_is_no_file(paths):
-    with pytest.raises(ValueError, match=r"no file is named|a path is empty"):
+    with pytest.raises(ValueError, match=r"no file is given|a path is empty"):
         rb.Parquet(paths)
 
 
@@ -332,7 +332,7 @@ OBJECTS = {
 
 @pytest.mark.parametrize("kind", OBJECTS)
 def test_objects_are_left_out_in_memory_and_on_disk(tmp_path, kind):
-    """Lists, structs and bytes are no values; the same file gives the same model in either way."""
+    """Lists, structs and bytes are not values; the same file gives the same model in either way."""
     rows = [OBJECTS[kind](i) for i in range(60)]
     x = np.random.default_rng(0).normal(size=60)
     path = tmp_path / "rows.parquet"

@@ -1,4 +1,4 @@
-"""An encoding fitted to pieces of a table is that of the whole table, but for the rounding of means."""
+"""An encoding fitted to pieces of a table equals the whole table's, except for the rounding of means."""
 
 import warnings
 from dataclasses import replace

@@ -79,8 +79,8 @@ def test_all_that_training_has_not_seen_is_told_in_one_warning(frame):
     with pytest.warns(UserWarning) as told:  # noqa: PT030  # the whole text is compared
         features = encoding.transform(frame(odd))
     assert [str(one.message) for one in told] == [
-        "values are missing where none were in training, of 4 rows: 'age' in 1, 'born' in 1; each is "
-        "treated as an average or unknown value. values are unlike all in training, of 4 rows: 'age' in "
+        "values are missing that were never missing in training, of 4 rows: 'age' in 1, 'born' in 1; each "
+        "is treated as an average or unknown value. values are unlike any in training, of 4 rows: 'age' in "
         "1 ('old'), 'town' in 3 ('Paris'), 'born' in 2 ('12/31/1984'); each is treated as unknown or "
         "missing"
     ]
@@ -93,8 +93,12 @@ def test_all_that_training_has_not_seen_is_told_in_one_warning(frame):
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("town", [3, 4], "column 'town' holds numbers such as '3', where texts were trained on"),
-        ("born", [2004.0, 1984.0], "column 'born' holds numbers such as '2004', where dates were"),
+        ("town", [3, 4], "column 'town' holds numbers such as '3', but in training it held texts"),
+        (
+            "born",
+            [2004.0, 1984.0],
+            "column 'born' holds numbers such as '2004', but in training it held dates",
+        ),
         ("age", [[1], [2]], "column 'age' holds lists"),
     ],
 )

@@ -68,14 +68,14 @@ def test_other_encodings_are_guessed_or_said(tmp_path):
     path = write(tmp_path, "t.csv", PLAIN.encode("cp1252"))
     table = read_table(path)
     assert cells(table) == WANTED
-    assert table.notices == (f"{path} is not in UTF-8 and is read as cp1252; --encoding says otherwise",)
+    assert table.notices == (f"{path} is not in UTF-8 and is read as cp1252; --encoding sets another",)
     said = read_table(path, reading=Reading(encoding="latin-1"))
     assert cells(said) == WANTED
     assert said.notices == ()
     marked = write(tmp_path, "marked.csv", PLAIN.encode("utf-8-sig"))
     assert cells(read_table(marked, reading=Reading(encoding="UTF8"))) == WANTED
     for name in ("klingon", "hex", "rot13"):
-        with pytest.raises(ValueError, match="there is none of that name"):
+        with pytest.raises(ValueError, match="there is no such encoding"):
             read_table(path, reading=Reading(encoding=name))
     with pytest.raises(ValueError, match="is not text in utf-16: "):
         read_table(path, reading=Reading(encoding="utf-16"))
@@ -132,7 +132,7 @@ def test_packed_files_that_are_refused(tmp_path, monkeypatch):
 def test_a_first_line_that_is_a_comment(tmp_path):
     path = write(tmp_path, "t.csv", "|1x3 Cross validator\na, b, 1\nc, d, 2\n")
     with pytest.raises(
-        ValueError, match="the first line has 1 cells and those after it 3, parted by com"
+        ValueError, match="the first line has 1 cells and the lines after it 3, separated by com"
     ):
         read_table(path)
 
@@ -201,7 +201,7 @@ def test_points_beside_decimal_commas_are_said(tmp_path):
     table = read_table(write(tmp_path, "t.csv", "a;b;c\n4.268;0,5;1\n950;1,5;2\n"))
     assert table.notices == (
         "commas are read as decimal points in 'b' (0,5)",
-        "points are read as decimal points beside them, in 'a' (4.268)",
+        "points are also read as decimal points, in 'a' (4.268)",
     )
 
 
@@ -230,7 +230,7 @@ def test_marks_of_missing_numbers(tmp_path, mark):
         "b": [mark, "x", "y"],
         "c": [None if mark == "NaN" else mark] * 3,
     }
-    said = f"among numbers these are missing values: 1 {mark!r} in 'a'"
+    said = f"among numbers, these count as missing values: 1 {mark!r} in 'a'"
     assert table.notices == (() if mark == "NaN" else (said,))  # which is a number to everyone
     known = read_table(tmp_path / "t.csv", {"c": "number"})
     assert cells(known)["c"] == [None] * 3
@@ -266,7 +266,9 @@ def test_several_files(tmp_path):
         assert cells(table) == {"a": [1, 2], "b": ["x", "y"]}
         assert table.name == f"{one} and 1 more"
     write(tmp_path, "p-3.csv", "a,c\n1,x\n")
-    with pytest.raises(ValueError, match=r"p-3.csv has other columns than .*: it lacks 'b' and has 'c'"):
+    with pytest.raises(
+        ValueError, match=r"p-3.csv has other columns than .*: it lacks 'b' and also has 'c'"
+    ):
         read_table(tmp_path / "p-*.csv")
     with pytest.raises(FileNotFoundError, match="no file matches"):
         read_table(tmp_path / "q-*.csv")
@@ -324,7 +326,7 @@ def test_two_columns_of_one_name(tmp_path):
 
 def test_a_column_that_is_not_there_where_the_separator_is_wrong(tmp_path):
     table = read_table(write(tmp_path, "t.csv", "a;y\n1;0\n2;1\n"), reading=Reading(sep=","))
-    with pytest.raises(ValueError, match="'a;y' is one column here: say what parts the cells, --sep"):
+    with pytest.raises(ValueError, match="'a;y' is one column here: set the separator with --sep"):
         table.check("y", "label")
 
 
@@ -397,7 +399,7 @@ def test_ragged_lines_are_named_wherever_they_are(tmp_path, monkeypatch):
         rows = [f"{quote}{i}{quote},x" for i in range(50)]
         rows[40] += ",more"
         path = write(tmp_path, "t.csv", "\n".join(["a,b", *rows]))
-        with pytest.raises(ValueError, match="line 42: 3 cells where the first line names 2 columns"):
+        with pytest.raises(ValueError, match="line 42: 3 cells, but the first line names 2 columns"):
             read_table(path)
 
 

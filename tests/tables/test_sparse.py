@@ -42,7 +42,7 @@ def test_arrays_are_read_as_the_matrix_was_and_the_other_way_round():
     with pytest.raises(ValueError, match="unknown style"):
         Encoding.from_json(thin.to_json() | {"sparse": "yes"})
     with pytest.raises(
-        ValueError, match=r"expected rows of 4 features, as trained on, got shape \(200, 3\)"
+        ValueError, match=r"expected rows of 4 features, as in training, got shape \(200, 3\)"
     ):
         thin.transform(sparse.csr_array(X[:, :3]))
 
@@ -63,7 +63,9 @@ def test_what_is_missing_is_flagged_or_told():
     np.testing.assert_array_equal(np.flatnonzero(found[:, 1]), [3, 7])
     assert encoding.columns[0].scale == pytest.approx(np.nanstd(gaps[:, 0]))
     np.testing.assert_array_equal(found[[3, 7], 0], 0.0)
-    with pytest.warns(UserWarning, match=r"missing where none were in training, of 200 rows: '0' in 2"):
+    with pytest.warns(
+        UserWarning, match=r"missing that were never missing in training, of 200 rows: '0' in 2"
+    ):
         found = fitted(X).transform(sparse.csr_array(gaps))
     assert found.shape == (200, 4)
     assert np.isfinite(found.data).all()

@@ -1,1 +1,1 @@
-"""Tables as people have them: reading files, what each column is, and how rows become features."""
+"""User tables: reading files, finding out what each column holds, and turning rows into features."""

@@ -1,8 +1,8 @@
-"""One row at a time, as a service decides: its features, without making a column of each value.
+"""The features of a single row, as a service needs them, without making a column of each value.
 
-Only a row that is just like those trained on is read here: numbers that are finite, texts that were
-seen, and gaps where training had some. For any other the columns are read as those of a table, with all
-that is to be told about them.
+This fast path reads only a row like the training rows: finite numbers, texts that training saw, and
+missing values only in columns where training had some. Any other row is read as a table of one row, with
+all its warnings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class OneRow:
 
     def __init__(self, columns: Sequence[Column], dtype: Any, thin: bool) -> None:
         self.dtype, self.thin, self.width = dtype, thin, sum(map(width_of, columns))
-        # Dates are read by columns, as are tables of which the model sees nothing.
+        # Dates, and tables of which the model sees no column, are read by columns.
         self.readable = bool(columns) and all(
             isinstance(c, Category | Code) or c.read_as == "number" for c in columns
         )
@@ -46,14 +46,14 @@ class OneRow:
             first += width_of(column)
 
     def features(self, X: Any) -> Any:
-        """The features (1, d) of a table's one row; None if it has to be read by columns."""
+        """The features (1, d) of a table with one row; None if it must be read by columns."""
         row = _cells(X) if self.readable else None
         if row is None:
             return None
         places: list[int] = []
         values: list[float] = []
         for reader in self.readers:
-            written = reader.written(row.get(reader.name, row))  # a row is no cell that can be read
+            written = reader.written(row.get(reader.name, row))  # no reader accepts a whole row
             if written is None:
                 return None
             for place, value in written:
@@ -80,17 +80,17 @@ class OneRow:
 
 @dataclass(frozen=True)
 class _Reader:
-    """How the cell of one column is read: which features it writes, and with which values."""
+    """How a cell of one column is read: the features it sets, and their values."""
 
     name: Name
-    first: int  # of its features
+    first: int  # its first feature
     known: dict[str, list[tuple[int, float]]] | None  # by text; None for a number
-    missing: list[tuple[int, float]] | None  # where there is none; None if training had no such row
+    missing: list[tuple[int, float]] | None  # for a missing cell; None if training had none missing
     center: float = 0.0
     scale: float = 1.0
 
     def written(self, cell: Any) -> list[tuple[int, float]] | None:
-        """Features and their values, or None where training has seen nothing like it."""
+        """Features and their values; None if training has seen nothing like it."""
         if cell is None or (type(cell) is float and math.isnan(cell)):
             return self.missing
         if self.known is not None:
@@ -118,7 +118,7 @@ def _reader(column: Column, first: int) -> _Reader:
 
 
 def _cells(X: Any) -> dict[Any, Any] | None:
-    """The cells of a table with one row by column, where its library gives them at once."""
+    """The cells of a one-row table, by column; None if its library has no quick way to give them."""
     if hasattr(X, "iloc"):
         names, cells = X.columns.tolist(), X.iloc[0].tolist()
     elif hasattr(X, "row"):

@@ -1,4 +1,4 @@
-"""Parquet files as one table on disk: their row groups, read by pyarrow when asked for."""
+"""Parquet files as one table on disk: their row groups, which pyarrow reads on demand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ratebound.tables.contents import check_once
 from ratebound.tables.converting import as_parquet
 
 ENDINGS = (".parquet", ".pq")
-ROWS_TOGETHER = 2**17  # rows up to which neighbouring row groups are read at once
+ROWS_TOGETHER = 2**17  # neighbouring row groups with at most this many rows are read at once
 NEEDS = "pyarrow, to read Parquet files"
 
 
@@ -27,10 +27,10 @@ NEEDS = "pyarrow, to read Parquet files"
 class RowGroups:
     """The row groups of Parquet files that have the same columns, in order."""
 
-    name: str  # of the files, for errors
+    name: str  # the files' name, for errors
     schema: Any
     units: tuple[tuple[Any, ...], ...]  # neighbouring row groups that are read at once
-    rows: Array  # (units,) of each
+    rows: Array  # (units,) the rows of each
     files: dict[str, tuple[int, int] | None]  # each file's size and time when it was opened
 
     @property
@@ -38,7 +38,7 @@ class RowGroups:
         return list(self.schema.names)
 
     def share(self, rank: int, count: int) -> RowGroups:
-        """Those that one of several processes reads: every so many-th."""
+        """The row groups that process `rank` of `count` reads: every `count`-th one."""
         groups = [group for unit in self.units for group in unit]
         if len(groups) < count:
             raise ValueError(
@@ -48,7 +48,7 @@ class RowGroups:
         return self._of(groups[rank::count], 1)
 
     def joined(self, most: int) -> RowGroups:
-        """The same with neighbours joined to units of so many rows, so that few are read."""
+        """The same with neighbours joined into units of at most `most` rows, for fewer reads."""
         return self._of([group for unit in self.units for group in unit], min(most, ROWS_TOGETHER))
 
     def _of(self, groups: Sequence[Any], most: int) -> RowGroups:
@@ -56,12 +56,12 @@ class RowGroups:
         return replace(self, units=units, rows=_rows_of(units))
 
     def read(self, unit: int, names: Sequence[str]) -> Any:
-        """Some columns of a unit as a table of PyArrow, with texts as dictionaries."""
+        """Some columns of a unit as a PyArrow table, with texts as dictionaries."""
         arrow = import_extra("pyarrow", NEEDS, "parquet")
         for path in dict.fromkeys(group.path for group in self.units[unit]):
             if _stamp(path) != self.files[path]:
                 raise ValueError(
-                    f"{path} has changed since its labels were read: open it again by rb.Parquet(...)"
+                    f"{path} has changed since its labels were read: open it again with rb.Parquet(...)"
                 )
         try:
             parts = [g.to_table(schema=self.schema, columns=list(names)) for g in self.units[unit]]
@@ -72,7 +72,7 @@ class RowGroups:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of the files' names, sizes and times, by which they are known again."""
+        """A digest of the files' names, sizes and times, which identifies them."""
         digest = hashlib.sha256()
         for path in dict.fromkeys(group.path for unit in self.units for group in unit):
             digest.update(f"{Path(path).name} {self.files[path]} ".encode())
@@ -81,15 +81,15 @@ class RowGroups:
 
 
 def open_groups(paths: str | Path | Sequence[str | Path], into: str | Path | None = None) -> RowGroups:
-    """The row groups of the files that `paths` mean: files, patterns, and folders with files in them.
+    """The row groups of the files that `paths` name: files, patterns, and folders of files.
 
-    Texts are converted, into a folder where it is named.
+    Text files are converted, into the folder `into` if it is given.
     """
     arrow = import_extra("pyarrow", NEEDS, "parquet")
     dataset = import_extra("pyarrow.dataset", NEEDS, "parquet")
     given = [paths] if isinstance(paths, str | Path) else list(paths or ())
     if not given:
-        raise ValueError("no file is named: give a path, a pattern, a folder or a list of these")
+        raise ValueError("no file is given: give a path, a pattern, a folder or a list of these")
     files = [file for each in given for file in files_of(each)]
     if not files:
         raise ValueError(f"{', '.join(map(str, given))} holds no Parquet file")
@@ -114,7 +114,7 @@ def open_groups(paths: str | Path | Sequence[str | Path], into: str | Path | Non
 
 
 def _stamp(path: str) -> tuple[int, int] | None:
-    """A file's size and the time it was written; None where it is gone."""
+    """A file's size and the time it was written; None if it is gone."""
     try:
         status = Path(path).stat()
     except OSError:
@@ -123,7 +123,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def files_of(given: str | Path) -> list[str]:
-    """The files that a path means: itself, those in a folder, or those that match a pattern."""
+    """The files that a path names: itself, a folder's files, or all files that match a pattern."""
     path = Path(given)
     if not str(given):
         raise ValueError("a path is empty: name a file, a pattern or a folder")
@@ -143,12 +143,12 @@ def files_of(given: str | Path) -> list[str]:
 
 
 def _is_aside(name: str) -> bool:
-    """Whether a file or folder is what programs leave beside their rows: _SUCCESS, _temporary, ..."""
+    """Whether a file or folder holds no rows but is a program's own: _SUCCESS, _temporary, ..."""
     return name.startswith((".", "_"))
 
 
 def _schema(arrow: Any, whole: Any, schemas: Sequence[Any], name: str) -> Any:
-    """One schema for all files, whose numbers may be of different width; with the folders' keys."""
+    """One schema for all files, whose numbers may have different widths; with the folders' keys."""
     keys = [field for field in whole if field.name not in schemas[0].names]
     names = schemas[0].names
     if len(set(names)) < len(names):
@@ -158,14 +158,14 @@ def _schema(arrow: Any, whole: Any, schemas: Sequence[Any], name: str) -> Any:
         unified = arrow.unify_schemas(schemas, promote_options="permissive")
     except arrow.ArrowException as error:
         raise ValueError(
-            f"the files of {name} have columns of different types: write each column with one type in "
+            f"a column's type differs between the files of {name}: write each column with one type in "
             f"all files ({error})"
         ) from None
     return arrow.schema([*unified, *keys])
 
 
 def _as_plain_texts(arrow: Any, schema: Any) -> Any:
-    """The schema with texts as texts, whether or not a file numbers them or stores them as views."""
+    """The schema with plain texts, also if a file stores them as dictionaries or views."""
     types = import_extra("pyarrow.types", NEEDS, "parquet")
     held = [f.type.value_type if types.is_dictionary(f.type) else f.type for f in schema]
     plain = [getattr(arrow, VIEWS[str(kind)])() if str(kind) in VIEWS else kind for kind in held]
@@ -179,7 +179,9 @@ def _check_same(named: Sequence[tuple[str, Sequence[str]]]) -> None:
         odd = sorted(set(names) ^ set(others_names))
         if odd:
             which, has = (other, first) if odd[0] in names else (first, other)
-            raise ValueError(f"{which} has no column {odd[0]!r}, which {has} has: write both alike")
+            raise ValueError(
+                f"{which} has no column {odd[0]!r}, which {has} has: write both with the same columns"
+            )
 
 
 def _rows(group: Any) -> int:
@@ -192,7 +194,7 @@ def _rows_of(units: Sequence[Sequence[Any]]) -> Array:
 
 
 def _together(groups: Sequence[Any], most: int) -> tuple[tuple[Any, ...], ...]:
-    """Neighbours that have so many rows together at most, so that no time goes into many small reads."""
+    """Neighbours joined into units of at most `most` rows, to avoid many small reads."""
     units: list[list[Any]] = []
     filled = 0
     for group in groups:
@@ -206,7 +208,7 @@ def _together(groups: Sequence[Any], most: int) -> tuple[tuple[Any, ...], ...]:
 
 
 def _plain(column: Any) -> Any:
-    """A column as it is read into memory too: decimals as numbers, times of day as texts."""
+    """A column as a table in memory has it: decimals as numbers, times of day as texts."""
     types = import_extra("pyarrow.types", NEEDS, "parquet")
     if types.is_decimal(column.type):
         return column.cast("float64")

@@ -1,4 +1,4 @@
-"""Sparse matrices as features: scaled but not centred, so that what is zero stays zero."""
+"""Sparse matrices as features: scaled but not centred, so that zeros stay zero."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ratebound.tables.columns import BEYOND, Column, Number, Plain, Style, flags
 def fit_matrix(
     matrix: Any, weights: Array | None, style: Style, takes_missing: bool
 ) -> tuple[Column, ...]:
-    """What is known of each column of a matrix; a missing value becomes 0, which most values are."""
+    """Fit each column of a matrix; a missing value becomes 0, as most values are."""
     missing = np.isnan(matrix.data) if matrix.dtype.kind == "f" else np.zeros(matrix.nnz, bool)
     gaps = (np.bincount(matrix.indices[missing], minlength=matrix.shape[1]) > 0).tolist()
     if style != "scaled":
@@ -25,14 +25,14 @@ def fit_matrix(
     unsound = matrix.indices[~(np.abs(values) <= BEYOND)]
     if len(unsound):
         raise ValueError(
-            f"feature {unsound.min()} holds infinite values, or some beyond {BEYOND:g}: cap them first"
+            f"feature {unsound.min()} holds infinite values, or values beyond {BEYOND:g}: cap them first"
         )
     scale = _scales(matrix, values, missing, weights).tolist()
     return tuple(Number(i, 0.0, one, gap) for i, (one, gap) in enumerate(zip(scale, gaps, strict=True)))
 
 
 def _scales(matrix: Any, values: Array, missing: Array, weights: Array | None) -> Array:
-    """The weighted standard deviation of each column; 1 for zeros and ones, and where nothing varies."""
+    """Each column's weighted standard deviation; 1 if it holds only zeros and ones or never varies."""
     of, width = matrix.indices, matrix.shape[1]
     by_row = np.ones(matrix.shape[0]) if weights is None else weights
     each = np.repeat(by_row, np.diff(matrix.indptr))
@@ -55,7 +55,7 @@ def _scales(matrix: Any, values: Array, missing: Array, weights: Array | None) -
 
 
 def transform_matrix(given: Any, columns: Sequence[Column]) -> Any:
-    """The features of a sparse matrix, or of an array like it, whose columns are fitted."""
+    """The features of a sparse matrix, or of an array like it, by its fitted columns."""
     from scipy.sparse import csr_array
 
     matrix = as_csr(csr_array(given))

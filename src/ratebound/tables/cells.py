@@ -1,12 +1,12 @@
-"""Cells of a column as they are written in a text, and the numbers in them.
+"""A column's cells as text, and the numbers in them.
 
-Amounts have a currency, a percent sign, or marks between thousands. They are read as the number that is
-written, so 12% is 12. Each is read by itself: 1,200.50 and 1,200 as in English, and 7.844,59, 1.234.567
-and 12,50, which English does not write, as in most of Europe. A column that has both is not read as
-numbers, since its 1.234 and 1,234 could be either.
+Amounts have a currency, a percent sign, or thousands separators. They are read as the number that is
+written, so 12% is 12. Each cell is read by itself: 1,200.50 and 1,200 as in English; and 7.844,59,
+1.234.567 and 12,50, which do not occur in English, as in most of Europe. A column with both styles is
+not read as numbers, since its 1.234 and 1,234 are ambiguous.
 
-pyarrow casts plain numbers many times faster than Python. It is asked only for those that it reads as
-Python does; if one cell is not plainly a number, Python reads them all.
+pyarrow converts plain numbers many times faster than Python. It is used only if it reads every cell as
+Python does. If one cell is not plainly a number, Python reads them all.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ _AMOUNT = re.compile(
     rf"((?P<european>{_EUROPEAN})|(?P<english>{_ENGLISH})|(?P<whole>\d+))"
     rf"\s?(?P<after>{_CURRENCY}|%)?\s*"
 )
-CODE = re.compile(r"\s*[+-]?0\d")  # 007 is rather a code than a number
+CODE = re.compile(r"\s*[+-]?0\d")  # 007 is a code rather than a number
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*")
 WHOLE_ID = re.compile(r"0|-?[1-9][0-9]*")  # as a number is written, so that it can be written back
 NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-BARE = re.compile(rf"{NUMERAL.pattern}|\s*[+-]?\d+,\d+\s*")  # what is not an amount alone
-# What stands for a missing number; among texts, each of these but the first is a value like any other.
+BARE = re.compile(rf"{NUMERAL.pattern}|\s*[+-]?\d+,\d+\s*")  # not by itself an amount
+# Marks of a missing number. Among texts, each of these except the first is a value like any other.
 MISSING_MARKS = frozenset(
     ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "none", "?", "-", ".")
 )
-COUNTED_MARKS = MISSING_MARKS - {"", "NaN", "nan"}  # everyone knows that the last two are not numbers
-WHOLE = b"0123456789-"  # the letters of whole numbers
-FRACTIONAL = b"+.eEinfINFtyTYaA"  # besides: infinity and nan are among them
-LARGEST_WHOLE = 2.0**63  # beyond which a whole number is an id
+COUNTED_MARKS = MISSING_MARKS - {"", "NaN", "nan"}  # marks that a notice reports; these three are plain
+WHOLE = b"0123456789-"  # the characters of whole numbers
+FRACTIONAL = b"+.eEinfINFtyTYaA"  # further characters of numbers, including infinity and nan
+LARGEST_WHOLE = 2.0**63  # a whole number beyond this is an id
 
 
 def read_numbers(texts: Sequence[str]) -> Array:
-    """Texts as numbers (n,), NaN where one is none.
+    """Texts as numbers (n,), NaN for each that is not a number.
 
     >>> read_numbers(["3", "3.50", " 2e1", "-$1,200.50", "1_000", "x"])
     array([    3. ,     3.5,    20. , -1200.5,     nan,     nan])
@@ -69,7 +69,7 @@ def as_ids(values: Array) -> Array:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text is a whole number that is too long for 64 bits, and so rather an id.
+    """Whether a text is a whole number too long for 64 bits, and so an id rather than a number.
 
     >>> is_id("9223372036854775807"), is_id("9223372036854775808"), is_id("1e40")
     (False, True, False)
@@ -80,7 +80,7 @@ def is_id(text: str) -> bool:
 
 
 def amount_unit(text: str) -> str | None:
-    """The currency or percent sign of an amount, "" where it has none; None where it is no amount.
+    """The currency or percent sign of an amount, "" if it has neither; None if it is not an amount.
 
     >>> [amount_unit(text) for text in ("$1,200.00", "12%", "1,200", "12,50 €", "1,2,3")]
     ['$', '%', '', '€', None]
@@ -90,7 +90,7 @@ def amount_unit(text: str) -> str | None:
 
 
 def decimal_mark(text: str) -> str:
-    """What parts decimals, a point or a comma, as far as a number shows it; "" where it does not.
+    """A number's decimal separator, a point or a comma; "" if the number does not show it.
 
     >>> [decimal_mark(text) for text in ("1,200", "1.5", "7.844,59", "1.234.567", "12", "1e3")]
     ['.', '.', ',', ',', '', '']
@@ -102,7 +102,7 @@ def decimal_mark(text: str) -> str:
 
 
 def are_amounts(texts: Sequence[str]) -> bool:
-    """Whether all texts are amounts of one currency, or percents, or have marks between thousands.
+    """Whether all texts are amounts in one currency, or percents, or have thousands separators.
 
     >>> are_amounts(["$5", "$1,200.00"]), are_amounts(["12%", "$5"]), are_amounts(["12", "5"])
     (True, False, False)
@@ -110,7 +110,7 @@ def are_amounts(texts: Sequence[str]) -> bool:
     (True, False, False)
     """
     units = set()
-    for text in texts:  # of which most show at once that they are none
+    for text in texts:  # most columns end the loop at once
         if (unit := amount_unit(text)) is None:
             return False
         units.add(unit)
@@ -118,7 +118,7 @@ def are_amounts(texts: Sequence[str]) -> bool:
 
 
 def are_alike(texts: Iterable[str]) -> bool:
-    """Whether numbers are not written in two ways, with points and with commas before decimals."""
+    """Whether all numbers use the same decimal separator, as far as they show it."""
     return len({decimal_mark(text) for text in texts} - {""}) < 2
 
 
@@ -133,16 +133,16 @@ def _amount(text: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Cells as numbers: all whole, or all floats with NaN for missing ones and no zero below zero."""
+    """Cells as numbers: all whole, or all floats with NaN for missing ones and no negative zero."""
 
     values: Array
-    marks: Mapping[str, int]  # of missing numbers, and how many of each
+    marks: Mapping[str, int]  # the marks of missing numbers, and how many of each
     comma: str = ""  # the first cell with a decimal comma
 
 
 @dataclass(frozen=True)
 class Strings:
-    """Cells that the csv module has found."""
+    """Cells from the csv module."""
 
     texts: Sequence[str]
 
@@ -150,7 +150,7 @@ class Strings:
         return len(self.texts)
 
     def coded(self) -> tuple[Sequence[str], Array]:
-        """The cells that differ, the first ones first, and for each cell which of them it is."""
+        """The distinct cells in order of first occurrence, and each cell's position among them."""
         place = {text: index for index, text in enumerate(dict.fromkeys(self.texts))}
         codes = map(place.__getitem__, self.texts)
         return list(place), np.fromiter(codes, dtype=np.intp, count=len(self.texts))
@@ -158,7 +158,7 @@ class Strings:
     def numbers(self, commas: bool) -> Numbers | None:
         """The cells as numbers, or None if some are neither numbers nor missing.
 
-        `commas` says that a comma may stand for the decimal point.
+        With `commas`, a comma may be the decimal separator.
         """
         cells, comma = self.texts, ""
         together = "".join(cells)
@@ -170,7 +170,7 @@ class Strings:
             cells = [cell.replace(",", ".") for cell in cells]
         try:
             return Numbers(np.fromiter(map(int, cells), dtype=np.int64, count=len(cells)), {}, comma)
-        except OverflowError:  # longer than any number: an id
+        except OverflowError:  # too long for a number: an id
             return None
         except ValueError:
             pass
@@ -182,12 +182,12 @@ class Strings:
         if any(is_id(stripped[row]) for row in np.flatnonzero(np.abs(values) >= LARGEST_WHOLE).tolist()):
             return None
         marks = Counter(cell for cell in stripped if cell in COUNTED_MARKS)
-        return Numbers(values + 0.0, marks, comma)  # without zeros below zero
+        return Numbers(values + 0.0, marks, comma)  # no negative zeros
 
 
 @dataclass(frozen=True, eq=False)
 class ArrowStrings:
-    """Cells that pyarrow has found: an array of strings, with null for empty ones."""
+    """Cells from pyarrow: an array of strings, with null for empty ones."""
 
     array: Any
 
@@ -209,7 +209,7 @@ class ArrowStrings:
         return list(map(words.__getitem__, codes.tolist()))
 
     def _cleaned(self, commas: bool) -> Numbers | None:
-        """The numbers in cells with blanks around them, decimal commas, or marks of missing numbers."""
+        """The numbers in cells with surrounding blanks, decimal commas, or marks of missing numbers."""
         arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
         cells, comma = self.array, ""
         if commas and compute.any(with_comma := compute.match_substring(cells, ",")).as_py():
@@ -227,9 +227,9 @@ RawCells = Strings | ArrowStrings
 
 
 def _cast(array: Any) -> Array | None:
-    """Strings as numbers if pyarrow and Python agree on all of them, or None.
+    """Strings as numbers if pyarrow and Python agree on all of them; otherwise None.
 
-    Letters are looked at first, since pyarrow takes long to refuse.
+    The characters are checked first, since pyarrow takes long to refuse.
     """
     _, offsets, letters = array.buffers()
     starts = np.frombuffer(offsets, np.int32)[array.offset :][: len(array) + 1]
@@ -246,13 +246,13 @@ def _cast(array: Any) -> Array | None:
     if np.count_nonzero(np.abs(values) < LARGEST_WHOLE) + array.null_count < len(values):
         return None  # some are infinite, or perhaps ids
     if not array.null_count and not beyond_whole.strip(b"+"):
-        return None  # since +1 is whole to Python alone
-    return values + 0.0  # without zeros below zero
+        return None  # only Python takes +1 for a whole number
+    return values + 0.0  # no negative zeros
 
 
 def _has_codes(text: bytes, starts: Array) -> bool:
-    """Whether some cell is a sign or none, a zero, and another digit."""
-    letters = np.frombuffer(text + b" ", np.uint8)  # where the last cells start if they are empty
+    """Whether some cell starts with an optional sign, a zero, and another digit."""
+    letters = np.frombuffer(text + b" ", np.uint8)  # empty cells at the end start at the added blank
     first = letters[starts[:-1]]
     begin = starts[:-1] + ((first == ord("-")) | (first == ord("+")))
     zeros = begin[(letters[begin] == ord("0")) & (begin + 1 < starts[1:])]

@@ -1,7 +1,7 @@
-"""What is known of a column once its rows were seen, all at once or piece by piece.
+"""Statistics of a column, gathered from its rows all at once or piece by piece.
 
-That is all that is asked to decide what is done with it and to fit it: which values it holds and how
-often, and of numbers, dates and durations their mean and spread.
+They are all that is needed to decide how to treat the column and to fit it: its distinct values and
+their counts, and the mean and spread of numbers, dates and durations.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ READ_AS: dict[Holds, tuple[ReadAs, ...]] = {
     "dates": ("days", "month", "weekday", "hour"),
     "durations": ("duration",),
 }
-MOST_HELD = 2**16  # distinct values of a column; the number of more is known to about half a percent
-HEAVIEST = 1000  # texts that stay however many there are
+MOST_HELD = 2**16  # distinct values kept for a column; beyond this, their number is off by about .5%
+HEAVIEST = 1000  # the texts of the largest weight, which are always kept
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnStatistics:
-    """What is known of the rows of a column that count."""
+    """Statistics of a column's rows whose weight is not 0."""
 
     holds: Holds
     missing: int  # rows without a value
     present: int  # rows with one
     distinct: Distinct
-    category: bool = False  # whether it was said to hold categories
-    spreads: Mapping[ReadAs, Spread] = field(default_factory=dict)  # of what becomes a number
+    category: bool = False  # whether it was declared to hold categories
+    spreads: Mapping[ReadAs, Spread] = field(default_factory=dict)  # of each part that becomes a number
     measured: bool = False  # whether its numbers were stored as decimals
 
     @cached_property
@@ -50,21 +50,22 @@ class ColumnStatistics:
 
     @property
     def texts(self) -> list[str] | None:
-        """Its distinct texts; None where it holds numbers, dates or durations."""
+        """Its distinct texts; None if it holds numbers, dates or durations."""
         return None if self.spreads else self.distinct.values.tolist()
 
     @property
     def parts(self) -> list[ReadAs]:
-        """Of dates, the days and which other parts vary; of all else, what becomes a number."""
+        """The parts that become numbers; for dates, the days and the other parts that vary."""
         return [part for part, own in self.spreads.items() if part not in PARTS or own.varies]
 
 
 def statistics_of(
     cells: ColumnValues, weights: Array | None = None, *, categorical: bool = False, halvings: int = 0
 ) -> ColumnStatistics:
-    """What is known of a column, whose rows are counted with their weights.
+    """Statistics of a column, whose rows count with their weights.
 
-    `categorical` says that it holds categories, and `halvings` how few of its values are held already.
+    If `categorical`, it holds categories. `halvings` is the thinning of earlier pieces: one distinct
+    value in 2 ** halvings is kept.
 
     >>> import numpy as np
     >>> from ratebound.tables.kinds import read_cells
@@ -87,7 +88,7 @@ def statistics_of(
 
 
 def read_again_as(holds: Holds, values: Array, given: ColumnStatistics) -> ColumnStatistics:
-    """What is known of a column of texts that stand for these values (v,), one for each."""
+    """Statistics of a column of texts, whose distinct texts stand for these values (v,)."""
     own = given.distinct
     return _of_numbers(holds, values, own.weights, own, given.missing, given.present)
 
@@ -101,15 +102,15 @@ def _of_numbers(
 
 
 def merged(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
-    """What is known of a column whose rows were seen in parts."""
+    """Statistics of a column whose rows came in parts."""
     if len(parts) == 1:
         return parts[0]
-    # Where nothing is present, nothing says what the column holds.
+    # A part without values does not show what the column holds.
     telling = [part for part in parts if part.present] or parts[:1]
     first = telling[0]
     if any(part.holds != first.holds for part in telling):
         kinds = ", ".join(sorted({part.holds for part in telling}))
-        raise ValueError(f"in some of its parts it holds other things than in others: {kinds}")
+        raise ValueError(f"it holds different kinds of values in different parts: {kinds}")
     return ColumnStatistics(
         first.holds,
         sum(part.missing for part in parts),
@@ -123,35 +124,35 @@ def merged(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
 
 # --- distinct values -----------------------------------------------------------------------------
 #
-# Those of one piece are all held, and up to `MOST_HELD` of several. Of more, those whose hash is small
-# are, a half at first, then a quarter, and so on (Wegman's adaptive sampling): of each value held all
-# rows are counted, and how many are held says how many there are. The texts that weigh most stay
-# besides, as they may become categories.
+# All distinct values of one piece are kept, and up to `MOST_HELD` of several pieces. If there are more,
+# only values with a small hash are kept: half of them, then a quarter, and so on (Wegman's adaptive
+# sampling). All rows of each kept value are counted, and the number of kept values estimates the number
+# of all. The texts with the largest weights are always kept, since they may become categories.
 
 
 @dataclass(frozen=True, eq=False)
 class Distinct:
     """Distinct values, and how often each occurs."""
 
-    values: Array  # (v,) numbers in order, or texts in the order in which they first occurred
-    counts: Array  # (v,) rows of each
-    weights: Array  # (v,) their weight
-    halvings: int = 0  # one value in 2 ** halvings is held
+    values: Array  # (v,) numbers in order, or texts in order of first occurrence
+    counts: Array  # (v,) the rows of each
+    weights: Array  # (v,) the weight of each
+    halvings: int = 0  # one value in 2 ** halvings is kept
 
     def __len__(self) -> int:
-        """How many distinct values there are, held or not."""
+        """How many distinct values there are, kept or not."""
         if not self.halvings:
             return len(self.values)
         return int(_small(self.values, self.halvings).sum()) << self.halvings
 
     @property
     def all_differ(self) -> bool:
-        """Whether no two rows share a value, as far as the values held show."""
+        """Whether no two rows share a value, as far as the kept values show."""
         return bool((self.counts == 1).all())
 
 
 def distinct_numbers(values: Array, halvings: int = 0) -> Distinct:
-    """The distinct ones of numbers, dates or durations (n,) that all are present.
+    """The distinct values of numbers, dates or durations (n,), none of which is missing.
 
     >>> numbers = distinct_numbers(np.array([3, 1, 3]))
     >>> numbers.values, numbers.counts, len(numbers)
@@ -165,7 +166,7 @@ def distinct_numbers(values: Array, halvings: int = 0) -> Distinct:
 def distinct_texts(
     codes: Array, levels: Sequence[str], weights: Array | None = None, halvings: int = 0
 ) -> Distinct:
-    """The distinct ones of texts, given by their places (n,) among `levels`, -1 where one is missing."""
+    """The distinct texts, given each row's position (n,) among `levels`, -1 for a missing text."""
     present = codes >= 0
     counts = np.bincount(codes[present], minlength=len(levels))
     weighed = counts.astype(float)
@@ -177,7 +178,7 @@ def distinct_texts(
 
 
 def merged_distinct(parts: Sequence[Distinct]) -> Distinct:
-    """The distinct values of all parts, as many as may be held."""
+    """The distinct values of all parts, as many as may be kept."""
     if len(parts) == 1:
         return parts[0]
     halvings = max(part.halvings for part in parts)
@@ -206,7 +207,7 @@ def _only(given: Distinct, halvings: int) -> Distinct:
 
 
 def _small(values: Array, halvings: int) -> Array:
-    """Which values have so small a hash that one in 2 ** halvings has."""
+    """Which values have a small hash; about one in 2 ** halvings does."""
     if values.dtype == object:
         hashes = np.fromiter((crc32(text.encode()) for text in values), np.uint64, len(values))
         hashes <<= np.uint64(32)
@@ -227,17 +228,17 @@ def _texts(values: Sequence[str]) -> Array:
 
 # --- mean and spread -----------------------------------------------------------------------------
 #
-# Numbers are held as multiples of a power of two near the largest, so that no square is too large. Two
-# parts are merged as Chan, Golub and LeVeque (1979) merge variances: nothing large is subtracted.
+# Numbers are scaled by a power of two near the largest, so that no square overflows. Two parts are
+# merged as Chan, Golub and LeVeque (1979) merge variances, without subtracting large numbers.
 
 
 @dataclass(frozen=True)
 class Spread:
-    """What is known of numbers none of which is missing."""
+    """The mean and spread of numbers, none of which is missing."""
 
-    weight: float  # of all of them
-    exponent: int  # `mean` is in units of 2 ** exponent, `square` in those of its square
-    mean: float  # NaN where some are not `finite`
+    weight: float  # the total weight
+    exponent: int  # `mean` is in units of 2 ** exponent, and `square` in the square of that unit
+    mean: float  # NaN unless all are `finite`
     square: float  # the mean of squared distances to the mean
     lowest: float
     highest: float
@@ -246,7 +247,7 @@ class Spread:
 
     @property
     def finite(self) -> bool:
-        """Whether none is infinite, or so large that sums may be."""
+        """Whether none is infinite, or so large that sums could overflow."""
         return self.lowest >= -BEYOND and self.highest <= BEYOND
 
     @property
@@ -254,10 +255,10 @@ class Spread:
         return self.highest > self.lowest
 
     def center_and_scale(self) -> tuple[float, float]:
-        """Mean and standard deviation; what never varies is only centred.
+        """Mean and standard deviation; a column that never varies is only centred.
 
-        A column of zeros and ones stays as it is: a rare indicator blown up to unit spread would let a
-        model memorise the few rows that have it.
+        A column of zeros and ones stays unchanged. If a rare indicator were scaled to unit spread, a
+        model could memorise the few rows that have it.
         """
         if not self.weight:
             return 0.0, 1.0
@@ -272,7 +273,7 @@ NO_SPREAD = Spread(0.0, 0, 0.0, 0.0, math.inf, -math.inf, whole=True, indicator=
 
 
 def spread_of(values: Array, weights: Array | None = None) -> Spread:
-    """What is known of numbers (n,), each counted with its weight.
+    """The spread of numbers (n,), each counted with its weight.
 
     >>> spread_of(np.array([20.0, 40.0])).center_and_scale()
     (30.0, 10.0)
@@ -294,7 +295,7 @@ def spread_of(values: Array, weights: Array | None = None) -> Spread:
 
 
 def merged_spread(parts: Iterable[Spread]) -> Spread:
-    """What is known of the numbers of all parts.
+    """The spread of the numbers of all parts.
 
     >>> parts = [spread_of(np.array(part)) for part in ([20.0], [40.0, 60.0])]
     >>> center, scale = merged_spread(parts).center_and_scale()

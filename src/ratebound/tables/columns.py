@@ -1,4 +1,4 @@
-"""What is known about a table's columns once an encoding is fitted, as plain data that can be saved.
+"""The fitted columns of an encoding, as plain data that can be saved.
 
 A fitted column reads one column of a table and makes one or more features of it. A column of dates is
 read by several, one for each part of the date.
@@ -19,14 +19,14 @@ from ratebound.base.dates import DateOrder
 Style = Literal["scaled", "plain", "codes", "table"]
 MISSING = "(missing)"  # the value a missing text stands for
 OTHER = "(other)"  # the value that all texts without a feature of their own stand for
-BEYOND = 1e300  # numbers above this count as infinite, since their sums may be
-Name = Any  # of a column: a text, a number, or a tuple of them, as pandas has them
+BEYOND = 1e300  # numbers above this count as infinite, since their sums could overflow
+Name = Any  # a column's name: a text, a number, or a tuple of them, as in pandas
 
-# What of a column becomes a number: the numbers it holds; of a moment the days since 1970 with their
-# fraction, the month (1 to 12), the weekday (Monday is 0) or the hour (with its fraction), all in UTC
-# where there is a time zone; of a duration its days.
+# The part of a column's value that becomes a number: a number itself; a moment's days since 1970 (with
+# their fraction), month (1 to 12), weekday (Monday is 0) or hour (with its fraction), all in UTC if
+# there is a time zone; or a duration's days.
 ReadAs = Literal["number", "days", "month", "weekday", "hour", "duration"]
-PARTS = ("month", "weekday", "hour")  # of a date, beside its days
+PARTS = ("month", "weekday", "hour")  # the parts of a date besides its days
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,17 @@ class Number:
     name: Name
     center: float
     scale: float
-    gaps: bool  # whether values were missing in training: then a second feature says where they are
+    gaps: bool  # whether values were missing in training: then a second feature flags missing values
     read_as: ReadAs = "number"
     dates: DateOrder = "ymd"
 
 
 @dataclass(frozen=True)
 class Plain:
-    """A number as it is; a missing value is NaN, or `fill` where the model takes no NaN."""
+    """An unchanged number; a missing value is NaN, or `fill` if the model does not take NaN."""
 
     name: Name
-    gaps: bool = False  # whether values were missing in training: with `fill`, a feature says where
+    gaps: bool = False  # whether values were missing in training: with `fill`, a feature flags them
     fill: float | None = None
     read_as: ReadAs = "number"
     dates: DateOrder = "ymd"
@@ -70,9 +70,9 @@ class Category:
 
 @dataclass(frozen=True)
 class Code:
-    """A column of texts or truth values, as numbers; a missing one is NaN.
+    """A column of texts or truth values, as numbers; a missing value is NaN.
 
-    So is an unknown one, unless `OTHER` is among the values.
+    An unknown value is NaN too, unless `OTHER` is among the values.
     """
 
     name: Name
@@ -91,7 +91,7 @@ KINDS_IN: dict[Style, tuple[type[Column], ...]] = {
 
 
 def names_of(column: Column) -> list[str]:
-    """What each feature of a column stands for.
+    """The name of each feature of a column.
 
     >>> names_of(Category("town", ("Oslo", "Rome"))), names_of(Number("age", 40.0, 10.0, gaps=True))
     (['town == Oslo', 'town == Rome'], ['age', 'age is missing'])
@@ -110,12 +110,12 @@ def width_of(column: Column) -> int:
 
 
 def places_of(columns: Sequence[Column]) -> int:
-    """How many features of a row are not 0 at most, since of a category's one is 1."""
+    """The largest number of a row's features that are not 0: one of each category's is 1."""
     return sum(1 + (isinstance(c, Number | Plain) and flags_gaps(c)) for c in columns)
 
 
 def flags_gaps(column: Number | Plain) -> bool:
-    """Whether a second feature says where values are missing."""
+    """Whether a second feature flags missing values."""
     return column.gaps and not (isinstance(column, Plain) and column.fill is None)
 
 
@@ -123,7 +123,8 @@ def check_name(name: Name) -> None:
     parts = name if isinstance(name, tuple) else (name,)
     if name is not None and not all(isinstance(part, str | int | float) for part in parts):
         raise ValueError(
-            f"a column is named {name!r}: models are saved with texts, numbers and tuples of them only"
+            f"a column is named {name!r}: a model can be saved only if its columns' names are texts, "
+            "numbers or tuples of them"
         )
 
 
@@ -143,7 +144,7 @@ def column_from_json(entry: dict[str, Any]) -> Column:
         fields["values"] = _distinct_texts(fields["values"], name)
     for key, known in (("read_as", ReadAs), ("dates", DateOrder)):
         if key in fields and fields[key] not in get_args(known):
-            raise ValueError(f"column {name!r} is read in an unknown way, {key}={fields[key]!r}")
+            raise ValueError(f"column {name!r} has an unknown {key}={fields[key]!r}")
     if "scale" in fields and not (fields["scale"] > 0 and math.isfinite(fields["scale"])):
         raise ValueError(f"column {name!r} has a scale of {fields['scale']!r}")
     for key in ("center", "fill"):
@@ -161,7 +162,7 @@ def check_distinct(columns: Sequence[Column]) -> None:
         earlier = seen.setdefault(column.name, [])
         part_of_a_date = earlier[:1] == ["days"] and read_as in PARTS and read_as not in earlier
         if earlier and not part_of_a_date:
-            raise ValueError(f"its encoding has the column {column.name!r} twice")
+            raise ValueError(f"the encoding has the column {column.name!r} twice")
         earlier.append(read_as)
 
 

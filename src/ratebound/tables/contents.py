@@ -1,6 +1,6 @@
-"""Files as bytes: which files a path means, the standard input, and what is packed unpacked.
+"""Files as bytes: finding the files that a path names, reading the standard input, decompressing.
 
-A packed file is known by its first bytes, so its name does not matter.
+A compressed file is recognised by its first bytes, so its name does not matter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STANDARD_INPUT = "-"
 BLOCK = 1 << 22  # bytes read at a time
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 ARROW = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
-# What other kinds of files people have, and the function of pandas that reads each.
+# Other kinds of files, and the pandas function that reads each.
 READ_BY_PANDAS = {
     ".xlsx": "read_excel", ".xls": "read_excel", ".xlsm": "read_excel", ".ods": "read_excel",
     ".json": "read_json", ".jsonl": "read_json", ".ndjson": "read_json", ".xml": "read_xml",
@@ -38,13 +38,13 @@ RUN_FILES = (".toml", ".yaml", ".yml")
 
 @dataclass(frozen=True)
 class Content:
-    """What a file holds, unpacked as it is read, as often as needed."""
+    """A file's content, decompressed while it is read. It can be read several times."""
 
-    name: str  # of the file, for errors
-    source: Path | bytes  # bytes of what can be read only once
+    name: str  # the file's name, for errors
+    source: Path | bytes  # bytes if it can be read only once
 
     def blocks(self) -> Iterator[bytes]:
-        """What it holds, some bytes at a time."""
+        """The content, block by block."""
         if isinstance(self.source, Path):
             with open(self.source, "rb") as file:
                 yield from _unpacked(file, self.name)
@@ -52,17 +52,17 @@ class Content:
             yield from _unpacked(io.BytesIO(self.source), self.name)
 
     def opened(self) -> BinaryIO:
-        """The same as a stream."""
+        """The content as a stream."""
         return io.BufferedReader(_BlockStream(self.blocks()), BLOCK)
 
     @property
     def data(self) -> bytes:
-        """All of it."""
+        """The whole content."""
         return b"".join(self.blocks())
 
     @property
     def is_arrow(self) -> bool:
-        """Whether it is Parquet or Arrow, by its name or by its first bytes and its last."""
+        """Whether it is Parquet or Arrow, by its name or by its first and last bytes."""
         if _suffix(self.name) in ARROW:
             return True
         with self.opened() as stream:
@@ -71,13 +71,13 @@ class Content:
                 return first == b"ARROW1"
         if isinstance(self.source, bytes):
             return self.data.endswith(b"PAR1")
-        with open(self.source, "rb") as file:  # the first bytes say that it is not packed
+        with open(self.source, "rb") as file:  # the first bytes show that it is not compressed
             file.seek(-4, os.SEEK_END)
             return file.read() == b"PAR1"
 
 
 class _BlockStream(io.RawIOBase):
-    """A stream of what an iterator gives."""
+    """A stream of an iterator's blocks."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self.given, self.block = blocks, memoryview(b"")
@@ -97,29 +97,27 @@ class _BlockStream(io.RawIOBase):
 
 
 def contents(paths: Sequence[str | Path]) -> list[Content]:
-    """What the files hold that `paths` mean, in order; a path may be a pattern, or "-"."""
+    """The contents of the files that `paths` name, in order; a path may be a pattern, or "-"."""
     files = [path for given in paths for path in _matching(str(given))]
     check_once(files)
     return [_content(path) for path in files]
 
 
 def check_once(files: Sequence[str]) -> None:
-    """Raise if a file is named twice, as by a pattern and alone: its rows would count twice."""
+    """Raise if a file is named twice, for example also by a pattern: its rows would count twice."""
     named: dict[Path | str, str] = {}
     for path in files:
         place = path if path == STANDARD_INPUT else Path(path).resolve()
         if place in named:
             also = "" if named[place] == path else f" (also as {named[place]})"
-            raise ValueError(
-                f"{path} is named twice{also}, so that its rows would count twice: name it once"
-            )
+            raise ValueError(f"{path} is named twice{also}, so its rows would count twice: name it once")
         named[place] = path
 
 
 def digests_of(paths: Sequence[str | Path]) -> dict[str, str]:
-    """The SHA-256 of what each file holds, unpacked, by its path; none for the standard input."""
+    """The SHA-256 of each file's decompressed content, by path; empty for the standard input."""
     digests: dict[str, str] = {}
-    if STANDARD_INPUT in map(str, paths):  # which can be read only once
+    if STANDARD_INPUT in map(str, paths):  # it can be read only once
         return digests
     for content in contents(paths):
         one = hashlib.sha256()
@@ -130,14 +128,14 @@ def digests_of(paths: Sequence[str | Path]) -> dict[str, str]:
 
 
 def digest_of(digests: dict[str, str]) -> str | None:
-    """One digest of several, by which files are known again wherever they lie; None of none."""
+    """One digest of several, which identifies files wherever they are; None if there are no files."""
     if not digests:
         return None
     return hashlib.sha256(b"".join(map(bytes.fromhex, digests.values()))).hexdigest()
 
 
 def _matching(path: str) -> list[str]:
-    """The files that a path means: itself, or those that match it where no file has that name."""
+    """The files that a path names: itself, or the files that match it if no file has that name."""
     if path == STANDARD_INPUT or Path(path).exists() or not glob.has_magic(path):
         return [path]
     matching = sorted(each for each in glob.glob(path, recursive=True) if Path(each).is_file())
@@ -154,21 +152,21 @@ def _content(path: str) -> Content:
         raise FileNotFoundError(f"there is no file {source}")
     if source.is_dir():
         raise ValueError(
-            f"{source} is a folder, a table was expected; {str(source / '*.csv')!r} in quotes means "
-            "all its tables"
+            f"{source} is a folder, and a table was expected; write {str(source / '*.csv')!r} in quotes "
+            "for all its tables"
         )
     _check_kind(source)
     return Content(path, source if source.is_file() else source.read_bytes())  # a pipe is read once
 
 
 def _suffix(name: str) -> str:
-    """What a file's name says of its kind; whether it is packed does not matter."""
+    """The part of a file's name that shows its kind, without the ending of a compressed file."""
     suffixes = [suffix.lower() for suffix in Path(name).suffixes]
     return next((suffix for suffix in reversed(suffixes) if suffix not in PACKED), "")
 
 
 def _check_kind(source: Path) -> None:
-    """Refuse a file that is of another kind by its name, with what to do."""
+    """Refuse a file whose name shows another kind, with what to do."""
     suffix = _suffix(source.name)
     if suffix in READ_BY_PANDAS:
         reader = READ_BY_PANDAS[suffix]
@@ -179,15 +177,15 @@ def _check_kind(source: Path) -> None:
         )
     if suffix in RUN_FILES:
         raise ValueError(
-            f"{source} is a run file, and a table was expected; train, explain and inspect take one in "
-            "its place"
+            f"{source} is a run file, and a table was expected; only train, explain and inspect take a "
+            "run file"
         )
     if suffix == ".safetensors":
         raise ValueError(f"{source} is a saved model, and a table was expected")
 
 
 def _unpacked(file: BinaryIO, name: str) -> Iterator[bytes]:
-    """The bytes of a file, unpacked if its first ones say that it is packed."""
+    """The bytes of a file, decompressed if its first bytes show that it is compressed."""
     first = file.read(max(map(len, UNPACKED)))
     file.seek(0)
     unpack = next((opened for start, opened in UNPACKED.items() if first.startswith(start)), None)
@@ -199,7 +197,7 @@ def _unpacked(file: BinaryIO, name: str) -> Iterator[bytes]:
             while block := bytes(stream.read(BLOCK)):
                 yield block
     except UNREADABLE as error:
-        raise ValueError(f"{name} cannot be unpacked: {error}") from None
+        raise ValueError(f"{name} cannot be decompressed: {error}") from None
 
 
 def _unzipped(file: BinaryIO) -> BinaryIO:
@@ -210,8 +208,8 @@ def _unzipped(file: BinaryIO) -> BinaryIO:
         raise ValueError("it is a spreadsheet or a document; save the sheet as a CSV")
     if len(inside) != 1:
         raise ValueError(
-            f"it holds {len(inside)} files, {', '.join(inside[:5])}; unpack it, and name the tables "
-            "that are meant"
+            f"it holds {len(inside)} files, {', '.join(inside[:5])}; unpack it, and name the tables to "
+            "read"
         )
     return cast(BinaryIO, archive.open(inside[0]))
 
@@ -230,7 +228,7 @@ UNREADABLE = (
     lzma.LZMAError,
     zipfile.BadZipFile,
 )
-UNPACKED: dict[bytes, Callable[[BinaryIO], Any]] = {  # by the first bytes of what is packed
+UNPACKED: dict[bytes, Callable[[BinaryIO], Any]] = {  # by the first bytes of a compressed file
     b"\x1f\x8b": gzip.open,
     b"BZh91AY&SY": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,

@@ -1,6 +1,6 @@
-"""Texts converted to Parquet once, some rows at a time: first what each column holds, then its rows.
+"""Text files converted to Parquet once, in batches: first find each column's type, then write the rows.
 
-What is written is what reading the texts into memory gives, so a model trained on either is the same.
+The Parquet file holds the same values as the text in memory, so either one trains the same model.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from ratebound.tables.settling import SettledColumn, no_collecting, settled, tol
 from ratebound.tables.table import texts_of
 from ratebound.tables.texts import FOUND_OUT, Reading, Text
 
-ENDING = ".parquet"  # which is added to a text's name
-GROUP_ROWS = 1 << 17  # at most in a row group
-LEAST_GROUP_ROWS = 1 << 10  # rows that are not worth a row group
-LEAST_GROUPS = 8  # at least, so that several processes have some each
-RECORD = b"ratebound.converted"  # where a file says what it was converted from
-VERSION = 1  # of what is made of a text
+ENDING = ".parquet"  # added to a text file's name
+GROUP_ROWS = 1 << 17  # the most rows in a row group
+LEAST_GROUP_ROWS = 1 << 10  # fewer rows are not worth a row group
+LEAST_GROUPS = 8  # the fewest row groups, so that each of several processes has some
+RECORD = b"ratebound.converted"  # the metadata key with the file's source
+VERSION = 1  # of the conversion
 NEEDS = "pyarrow, to write Parquet files"
 
 
@@ -42,11 +42,11 @@ def converted(
     reading: Reading = FOUND_OUT,
     progress: bool | None = None,
 ) -> list[Path]:
-    """The Parquet files of texts, each beside its text or in the folder `into`, as rows.csv.parquet.
+    """The Parquet files of text files, each beside its text or in the folder `into`: rows.csv.parquet.
 
-    They are written where they are not there yet, or where a text has changed, by its size or time.
-    Several texts share what their columns hold, so one that has changed means that all are converted.
-    `progress` is as for `rb.play`.
+    They are written if they do not exist, or if a text file's size or time has changed. Columns have the
+    same type in all files, so a change in one file means that all are converted again. `progress` is as
+    for `rb.play`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -65,7 +65,7 @@ def converted(
 
 
 def as_parquet(files: Sequence[str], into: str | Path | None) -> list[str]:
-    """Files that are Parquet, or what texts are converted to, by the first of several processes."""
+    """The given files if they are Parquet; otherwise the first process converts them to Parquet."""
     is_text = [not content.is_arrow for content in contents(files)]
     if not any(is_text):
         return list(files)
@@ -91,15 +91,15 @@ def convert(
     progress: bool | None = None,
     record: bytes = b"",
 ) -> tuple[int, list[str]]:
-    """Write texts as Parquet, each to its place or all to one; gives the rows and what is to be told."""
+    """Write text files as Parquet, each to its place or all to one; return the rows and notices."""
     import_extra("pyarrow.parquet", NEEDS, "parquet")
     arrow = [content.name for content in files if content.is_arrow]
     if arrow:
-        raise ValueError(f"{arrow[0]} is Parquet or Arrow already, and texts are converted")
+        raise ValueError(f"{arrow[0]} is already Parquet or Arrow: convert takes only text files")
     for place in places:
         if place.is_file() and place.stat().st_size and _recorded(place) is None:
             raise ValueError(
-                f"{place} is there already, and was not converted from a text by ratebound: move it "
+                f"{place} already exists, and ratebound did not convert it from a text file: move it "
                 "away, or write elsewhere (into=, or ratebound convert --out FILE)"
             )
     texts = texts_of(files, reading)
@@ -116,7 +116,7 @@ def convert(
 
 
 def _places(files: Sequence[Content], into: str | Path | None) -> list[Path]:
-    """Where the files of texts are written."""
+    """The paths that text files are converted to."""
     places = []
     for content in files:
         if isinstance(content.source, bytes):
@@ -130,14 +130,14 @@ def _places(files: Sequence[Content], into: str | Path | None) -> list[Path]:
 
 
 def _record(files: Sequence[Content], reading: Reading) -> bytes:
-    """What texts are known by, and how they are read."""
+    """What identifies text files, and how they are read."""
     stats = [(path.name, path.stat()) for path in (Path(str(content.source)) for content in files)]
     sources = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
     return json.dumps({"version": VERSION, "sources": sources, "reading": astuple(reading)}).encode()
 
 
 def _recorded(place: Path) -> bytes | None:
-    """What a file says it was converted from, if it is there."""
+    """The record of a file's source, if it exists."""
     arrow = import_extra("pyarrow", NEEDS, "parquet")
     parquet = import_extra("pyarrow.parquet", NEEDS, "parquet")
     try:
@@ -174,13 +174,13 @@ def _write(
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
         raise PermissionError(
-            f"{place.parent} cannot be written to, where {texts[0].name} is converted to Parquet: name "
-            f"another folder with into=, or run ratebound convert {texts[0].name} --out FILE"
+            f"{texts[0].name} cannot be converted to Parquet, since {place.parent} cannot be written "
+            f"to: name another folder with into=, or run ratebound convert {texts[0].name} --out FILE"
         ) from None
 
 
 def _batches(texts: Sequence[Text], columns: Mapping[str, SettledColumn]) -> Iterator[list[Array]]:
-    """What the columns hold, some rows at a time."""
+    """The columns' values, in batches of rows."""
     with no_collecting():
         for text in texts:
             for batch in ahead(text.batches(columns)):

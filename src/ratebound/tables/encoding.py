@@ -1,6 +1,6 @@
-"""From a table to the numbers a model sees, in the style its kind of model wants.
+"""From a table to the numbers that a model sees, in the style that its kind of model needs.
 
-What was learned (centres, scales, values) is plain data, so it is saved with the model as JSON.
+The fitted centres, scales and values are plain data. They are saved with the model as JSON.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from ratebound.tables.kinds import number_of
 from ratebound.tables.matching import Read, read_as_trained, tell
 from ratebound.tables.treatments import Treatment, treatment_from_json, treatment_to_json
 
-ROWS_AT_ONCE = 4096  # of features written at a time
+ROWS_AT_ONCE = 4096  # rows written at a time
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How rows of a table become features, as fitted on some rows.
+    """How a table's rows become features, as fitted on some rows.
 
     >>> table = {"age": [20.0, 40.0], "sex": ["Female", "Male"]}
     >>> import pandas
@@ -65,11 +65,11 @@ class Encoding:
     from_frame: bool
     style: Style = "scaled"
     sparse: bool = False  # whether features are a sparse matrix
-    treatments: tuple[Treatment, ...] = ()  # of every column it was fitted to, for people to read
+    treatments: tuple[Treatment, ...] = ()  # of every column, for people to read
 
     @property
     def names(self) -> list[str]:
-        """What each feature stands for."""
+        """The name of each feature."""
         return [name for column in self.columns for name in names_of(column)]
 
     @property
@@ -78,12 +78,12 @@ class Encoding:
         return [i for i, column in enumerate(self.columns) if isinstance(column, Code)]
 
     def transform(self, X: Any) -> Any:
-        """Features (n, d) of a table like the one fitted on; for the style "table", its columns.
+        """Features (n, d) of a table like the training table; for the style "table", its columns.
 
-        Columns are found by their names, and others are ignored. Missing values are filled in, and a
-        text is read as a number or a date where that was trained on. One warning tells of all that
-        training has not seen: values missing, unknown or unreadable. Only a column of another type is
-        an error, so that what becomes of a row does not depend on the rows beside it.
+        Columns are matched by name, and others are ignored. Missing values are filled in. A text is read
+        as a number or a date if training had a number or a date. One warning lists everything that
+        training has not seen: missing, unknown and unreadable values. Only a column of another type is
+        an error, so that a row's result does not depend on the other rows.
         """
         if not self.from_frame:
             return self._transform_array(as_array(X))
@@ -96,7 +96,7 @@ class Encoding:
             return X.select(names) if hasattr(X, "select") else X[names]
         read: dict[Any, Read] = {}
         for column in self.columns:
-            if column.name not in read:  # the parts of a date are read at once
+            if column.name not in read:  # the parts of a date are read together
                 read[column.name] = read_as_trained(X[column.name], column)
         self._tell({name: own.lacks for name, own in read.items()}, read)
         features = Written(len(X), self.width, self._dtype)
@@ -115,12 +115,12 @@ class Encoding:
 
     @cached_property
     def width(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return sum(map(width_of, self.columns))
 
     @cached_property
     def _first_features(self) -> list[int]:
-        """Which feature is the first of each column."""
+        """The first feature of each column."""
         widths = [width_of(column) for column in self.columns]
         return (np.cumsum(widths, dtype=int) - widths).tolist() if widths else []
 
@@ -134,7 +134,7 @@ class Encoding:
         lacking = [name for name in dict.fromkeys(c.name for c in self.columns) if name not in present]
         if not present and lacking:
             raise ValueError(
-                f"the model was trained on a table, and X is an array without column names: give a "
+                f"the model was trained on a table, but X is an array without column names: give a "
                 f"table with the columns {some(lacking)}"
             )
         if lacking:
@@ -147,7 +147,8 @@ class Encoding:
     def _transform_array(self, values: Array) -> Array:
         if values.ndim != 2 or values.shape[1] != len(self.columns):
             raise ValueError(
-                f"expected rows of {len(self.columns)} features, as trained on, got shape {values.shape}"
+                f"expected rows of {len(self.columns)} features, as in training, got shape "
+                f"{values.shape}"
             )
         if self.sparse:
             return self._transform_matrix(values)
@@ -185,7 +186,7 @@ class Encoding:
         return transform_matrix(matrix, self.columns)
 
     def _tell(self, lacks: Mapping[Any, Array], read: Mapping[Any, Read] | None = None) -> None:
-        """Tell of what training has not seen, where values lack (n,) by column."""
+        """Warn about what training has not seen, given where values are missing (n,), by column."""
         if lacks:
             missing = {name: int(gaps.sum()) for name, gaps in lacks.items()}
             tell(missing, read or {}, self._gaps, np.logical_and.reduce(list(lacks.values())))
@@ -204,7 +205,7 @@ class Encoding:
         columns = tuple(map(column_from_json, data["columns"]))
         from_frame, style, thin = data["from_frame"], data["style"], data["sparse"]
         if style not in KINDS_IN or not isinstance(from_frame, bool) or not isinstance(thin, bool):
-            raise ValueError(f"its encoding is of an unknown style, {style!r}")
+            raise ValueError(f"its encoding has an unknown style, {style!r}")
         kinds = KINDS_IN[style] if from_frame else KINDS_IN[style][:1]
         if not all(isinstance(column, kinds) for column in columns):
             raise ValueError(f"its columns are not of the style {style!r}")
@@ -215,17 +216,17 @@ class Encoding:
 
 @dataclass
 class Written:
-    """Features of some rows, which columns are added to, the first features first.
+    """Features of some rows. Columns are added to it in the order of the features.
 
-    A column of texts has a feature for each value, of which one is 1 in a row. In a sparse matrix it
-    takes one place, which says which; so a wide table needs no more memory than it has columns. Columns
-    are held until all are there, and then written some rows at a time, while what is written is at hand.
+    A column of texts has a feature for each value; in each row one of them is 1. In a sparse matrix it
+    takes one entry per row, so a wide table needs memory for its columns, not for all its features.
+    Columns are kept until all are added, and then written in blocks of rows that fit the cache.
     """
 
     rows: int
-    width: int  # of the features
+    width: int  # the number of features
     dtype: Any
-    # The feature, and the values of all rows; or the first feature of several, and which of them is 1.
+    # A feature, and its values in all rows; or the first feature of several, and which of them is 1.
     numbers: list[tuple[int, Array]] = field(default_factory=list)
     one_of: list[tuple[int, Array]] = field(default_factory=list)
 
@@ -234,7 +235,7 @@ class Written:
         self.numbers.append((feature, values.astype(self.dtype)))
 
     def add_one_of(self, feature: int, codes: Array) -> None:
-        """Add features from `feature` on, one of which is 1 in a row, by codes (n,); none for -1."""
+        """Add one-hot features that start at `feature`: codes (n,) tell which is 1, and -1 sets none."""
         self.one_of.append((feature, codes.astype(np.int32)))
 
     def as_array(self) -> Array:
@@ -275,7 +276,7 @@ class Written:
 
 
 def _write(features: Written, first: int, column: Column, read: Read) -> None:
-    """Write the features that a column makes of what was read, from `first` on."""
+    """Write the features of a column that was read; they start at `first`."""
     if isinstance(column, Category):
         features.add_one_of(first, read.values)
     elif isinstance(column, Code):

@@ -1,6 +1,6 @@
-"""Fitting an encoding: every column is treated as planned, and what a model needs is learned from it.
+"""Fitting an encoding: every column is treated as planned, and its centre, scale or values are fitted.
 
-Rows are seen once, all together or piece by piece; what is known of each column is then enough.
+Rows are read once, all together or piece by piece. Each column's statistics are then enough.
 """
 
 from __future__ import annotations
@@ -58,12 +58,13 @@ from ratebound.tables.treatments import (
     summed_up,
 )
 
-WIDE, FILLED = 200, 4  # features from which a sparse matrix is faster, if one in so many is not zero
-LARGE_ARRAY = 2**26  # numbers of an array from which it is so for any number of features
+# A sparse matrix is faster from WIDE features on, if at most one in FILLED is not zero.
+WIDE, FILLED = 200, 4
+LARGE_ARRAY = 2**26  # an array with this many numbers counts as wide, whatever its number of features
 PIECES_MERGED = 16  # pieces whose statistics are merged at a time
 
 Piece = tuple[Any, Array | None]  # some rows of a table, and their weights (n,)
-FeatureSpreads = list[tuple[Spread, bool]]  # of an array, and whether some values are missing
+FeatureSpreads = list[tuple[Spread, bool]]  # each feature's spread, and whether values are missing
 
 
 def fit_encoding(
@@ -75,12 +76,12 @@ def fit_encoding(
     takes_sparse: bool = False,
     takes_missing: bool = False,
 ) -> Encoding:
-    """The encoding fitted to a table's columns, or only to those that `features` chooses.
+    """The encoding fitted to a table's columns, or only to the columns that `features` chooses.
 
     Centres and scales count each row with its weight, so that weights and repeated rows agree; rows
     of weight 0 are ignored. Missing values are filled and flagged, unless the model `takes_missing`
-    values. With `takes_sparse`, features are a sparse matrix where X is one, or where the table is wide
-    and most of its features are zero. One warning tells which columns are left out or read in an unusual
+    values. With `takes_sparse`, features are a sparse matrix if X is one, or if the table is wide and
+    most of its features are zero. One warning lists the columns that are left out or read in an unusual
     way.
     """
     takes = {"takes_sparse": takes_sparse, "takes_missing": takes_missing}
@@ -103,9 +104,9 @@ def fit_to_pieces(
     takes_missing: bool = False,
     coded: bool = False,
 ) -> Encoding:
-    """`fit_encoding` of a table that comes in pieces, each with its weights; each is looked at once.
+    """`fit_encoding` for a table in pieces, each with its weights; each piece is read once.
 
-    `coded` says that PyArrow's dictionaries are only how texts are held, and no categories.
+    With `coded`, PyArrow's dictionaries are only a way to store texts and do not mean categories.
 
     >>> import pandas
     >>> table = pandas.DataFrame({"age": [20.0, 40.0, 40.0], "sex": ["Female", "Male", "Male"]})
@@ -137,7 +138,7 @@ def fit_to_arrays(
     *,
     takes_missing: bool = False,
 ) -> Encoding:
-    """`fit_encoding` of an array that comes in pieces, each with its weights; each is looked at once.
+    """`fit_encoding` for an array in pieces, each with its weights; each piece is read once.
 
     >>> X = np.array([[20.0], [40.0], [60.0]])
     >>> fit_to_arrays([(X[:1], None), (X[1:], None)]).transform(X).round(3).tolist()
@@ -156,16 +157,16 @@ def fit_to_arrays(
 
 
 def planned_columns(known: Mapping[Name, ColumnStatistics], wanted: Features) -> list[Planned]:
-    """What is done with every column of which so much is known."""
+    """The treatment of every column, by its statistics."""
     return [planned(name, own, named=wanted.only is not None) for name, own in known.items()]
 
 
 def column_statistics(
     pieces: Iterable[Piece], wanted: Features, *, coded: bool = False
 ) -> tuple[dict[Name, ColumnStatistics], int]:
-    """What is known of every column that is wanted, by its name, and the number of rows.
+    """The statistics of every wanted column, by its name, and the number of rows.
 
-    Both speak of the rows of all processes.
+    Both cover the rows of all processes.
     """
     seen: dict[Name, list[ColumnStatistics]] = {}
     rows = 0
@@ -192,17 +193,17 @@ def column_statistics(
 
 
 def _counted(weights: Array | None) -> Any:
-    """The rows that count."""
+    """The rows whose weight is not 0."""
     return slice(None) if weights is None else np.flatnonzero(weights)
 
 
 def _fills(style: Style, takes_missing: bool) -> bool:
-    """Whether what is missing is filled in."""
+    """Whether missing values are filled in."""
     return style == "scaled" or (style == "plain" and not takes_missing)
 
 
 def _mostly_zeros(columns: Sequence[Column], rows: int) -> bool:
-    """Whether models are trained faster on a sparse matrix of these columns than on an array."""
+    """Whether models train faster on a sparse matrix of these columns than on an array."""
     width = sum(map(width_of, columns))
     return (width >= WIDE or rows * width >= LARGE_ARRAY) and FILLED * places_of(columns) <= width
 
@@ -212,13 +213,13 @@ def _check(refused: Sequence[Name], treatments: Sequence[Treatment], columns: Se
         listed = ", ".join(map(repr, refused))
         holds = f"column {listed} holds" if len(refused) == 1 else f"columns {listed} hold"
         raise ValueError(
-            f"{holds} infinite values, or some beyond {BEYOND:g}: cap them, or leave them out: "
+            f"{holds} infinite values, or values beyond {BEYOND:g}: cap them, or leave the columns out: "
             f"features=rb.Features(exclude=[{listed}])"
         )
     if treatments and not columns:
         raise ValueError(
             f"no column is left that a model could learn from: {summed_up(treatments)}. A column named "
-            "in features= is used where it holds any value"
+            "in features= is used if it holds any value"
         )
 
 
@@ -231,7 +232,7 @@ def _fit_column(plan: Planned, style: Style, fills: bool) -> list[Column]:
 
 
 def _fit_category(plan: Planned, style: Style) -> Column:
-    """The values that get features, in order; the rare ones of very many share one."""
+    """The values that get features, in order; if there are very many, rare values share one."""
     name, often = plan.treatment.name, plan.known.distinct
     by_weight = sorted(zip((-often.weights).tolist(), often.values.tolist(), strict=True))
     kept = sorted(value for _, value in by_weight[:MOST_CATEGORIES] if value != OTHER)
@@ -243,10 +244,10 @@ def _fit_category(plan: Planned, style: Style) -> Column:
 
 
 def _fit_numbers(plan: Planned, style: Style, fills: bool) -> list[Column]:
-    """A number, or those that the parts of a date become."""
+    """A number, or the numbers of a date's parts."""
     known, columns = plan.known, list[Column]()
     for part in known.parts:
-        # Of the parts of a date, the days alone flag what is missing.
+        # Only the first part of a date, its days, flags missing values.
         gaps = known.missing > 0 and not columns
         spread = known.spreads[part] if fills else None
         columns.append(_number(plan.treatment.name, spread, style, gaps, part, plan.dates))
@@ -261,7 +262,7 @@ def _number(
     read_as: ReadAs = "number",
     dates: DateOrder = "ymd",
 ) -> Column:
-    """A column of numbers, given what is known of them where what is missing is filled in."""
+    """A column of numbers; `spread` is given if missing values are filled in."""
     center, scale = (0.0, 1.0) if spread is None else spread.center_and_scale()
     if style == "scaled":
         return Number(name, center, scale, gaps, read_as, dates)
@@ -274,7 +275,7 @@ def _check_unnamed(features: Features | Sequence[Name] | None) -> None:
 
 
 def _together(one: FeatureSpreads, other: FeatureSpreads) -> FeatureSpreads:
-    """What is known of the features of two pieces together."""
+    """The spreads of the features of two pieces together."""
     pairs = zip(one, other, strict=True)
     return [(merged_spread((a, b)), missing or lacking) for (a, missing), (b, lacking) in pairs]
 
@@ -291,7 +292,7 @@ def _array_spreads(given: Array, weights: Array | None, fills: bool) -> FeatureS
     unsound = np.flatnonzero((np.abs(values) > BEYOND).any(axis=0))
     if len(unsound):
         raise ValueError(
-            f"feature {unsound[0]} holds infinite values or some beyond {BEYOND:g}: cap them first"
+            f"feature {unsound[0]} holds infinite values or values beyond {BEYOND:g}: cap them first"
         )
     known = []
     for column in values.T:

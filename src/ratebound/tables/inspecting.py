@@ -1,6 +1,6 @@
-"""What will be done with each column of a table, shown before anything is trained.
+"""How training will treat each column of a table, shown before anything is trained.
 
-The treatments are those that fitting follows; here they stand beside a few values of each column.
+Fitting follows the same treatments; here they are shown beside a few values of each column.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from ratebound.tables.treatments import Features, Treatment, as_features, planne
 
 HOLDS, EXAMPLES, DONE = (doc.Head(each, "words") for each in ("Holds", "Examples", "What is done"))
 HEADS = doc.heads("Column", HOLDS, "Missing", "Distinct", EXAMPLES, DONE)
-LOOKED_AT = 1000  # rows in which examples are looked for
-SHOWN, LONGEST = 3, 12  # examples of a column, and letters of each
+LOOKED_AT = 1000  # rows that are searched for examples
+SHOWN, LONGEST = 3, 12  # examples of a column, and characters of each
 
 
 @dataclass(frozen=True)
 class Inspection(Documented):
-    """What will be done with each column of a table. Print it, or take it as a dictionary or a page.
+    """How training will treat each column of a table. Print it, or take it as a dictionary or a page.
 
     `inspect` makes it.
 
     Parameters
     ----------
     name : str
-        What the table is called.
+        The table's name.
     rows : int
         The number of its rows.
     treatments : tuple of Treatment
-        For each column what it holds, how many values are missing and distinct, and what is done.
+        For each column: what it holds, how many values are missing and distinct, and what is done.
     examples : tuple of tuple of str
         A few values of each column.
     notices : tuple of str, default=()
-        What was found out when a file was read, such as its separator. By default nothing.
+        What was detected when a file was read, such as its separator. By default nothing.
 
     Examples
     --------
@@ -93,27 +93,27 @@ class Inspection(Documented):
 def inspect(
     X: Any, features: Features | Sequence[Name] | None = None, label: Name | None = None
 ) -> Inspection:
-    """Show what will be done with each column of a table: read, encoded or left out, and why.
+    """Show how training will treat each column of a table: read, encoded or left out, and why.
 
     Parameters
     ----------
     X : DataFrame, array, Population, str or Path
-        A table, or a file with one. Of a population, such as `Parquet`, it shows the columns that a
-        model or constraints see; `Rows` of any source are gone through once, piece by piece.
+        A table, or a file with one. For a population, such as `Parquet`, it shows the columns that the
+        model or constraints use; `Rows` of any source are read once, piece by piece.
     features : Features or sequence, default=None
-        What the model may see, as `RateConstrainedClassifier` takes it. By default all columns.
+        What the model may see, as for `RateConstrainedClassifier`. By default all columns.
     label : str or int, default=None
-        The column of labels. By default there is none among the columns.
+        The column of labels. By default no column holds labels.
 
     Returns
     -------
     Inspection
-        To be printed, or shown in a notebook.
+        Print it, or show it in a notebook.
 
     Raises
     ------
     ValueError
-        If `label` or `features` name a column that is not there.
+        If `label` or `features` name a column that does not exist.
 
     Examples
     --------
@@ -151,10 +151,10 @@ def inspect(
 
 
 def _less(wanted: Features, others: Iterable[Name], own: Collection[Name], table: Any) -> Features:
-    """The same without columns that only constraints speak of, unless it names what it wants."""
+    """The features without columns that only constraints use, unless they name their columns."""
     if wanted.only is not None:
         return wanted
-    if not frame_columns(table):  # of an array, all features are used
+    if not frame_columns(table):  # an array: all features are used
         return replace(wanted, only=list(own))
     hidden = [name for name in others if name not in own and name not in wanted.exclude]
     return replace(wanted, exclude=[*wanted.exclude, *hidden])
@@ -168,10 +168,10 @@ def _inspected(
     label: Name | None,
     name: str,
 ) -> Inspection:
-    """What is done with columns of which so much is known."""
+    """The inspection of columns with these statistics."""
     if label is not None and label not in known:
         there = printable(", ".join(map(str, known)), "")
-        raise ValueError(f"there is no label column {label!r}; there are {there}")
+        raise ValueError(f"there is no label column {label!r}; the columns are {there}")
     seen = [each for each in wanted.chosen(list(known)) if each != label]
     treatments = []
     for each, own in known.items():
@@ -184,12 +184,12 @@ def _inspected(
 
 
 def _inspected_in_pieces(rows: Rows, wanted: Features, label: Name | None) -> Inspection:
-    """The same of rows that are read in pieces, in one pass."""
+    """The inspection of rows that are read in pieces, in one pass."""
     name = "the population"
     if isinstance(rows, Parquet):
         name = rows.groups.name
         if label not in rows.column_names and label in rows.groups.names:
-            label = None  # it knows its own
+            label = None  # the population already has its label
     table = rows.X
     own: list[Any] = [] if table is None else frame_columns(table) or list(range(table.shape[1]))
     others = [each for each in rows.column_names if each not in own]
@@ -209,7 +209,7 @@ def _inspected_in_pieces(rows: Rows, wanted: Features, label: Name | None) -> In
 
 
 def _columns(table: Any) -> dict[Name, Any]:
-    """The columns of a table by their names, or the features of an array by their places."""
+    """The columns of a table by name, or the features of an array by position."""
     if names := frame_columns(table):
         return {name: table[name] for name in names}
     values = as_array(table)
@@ -219,7 +219,7 @@ def _columns(table: Any) -> dict[Name, Any]:
 
 
 def _examples(cells: ColumnValues) -> tuple[str, ...]:
-    """The first few values that differ, shortened."""
+    """The first few distinct values, shortened."""
     if cells.holds == "objects":
         return ()
     first = as_texts(cells.only(slice(LOOKED_AT)))

@@ -1,8 +1,8 @@
-"""What a column holds, from whatever library it comes: numbers, texts, truth values, dates, durations.
+"""What a column of any library holds: numbers, texts, truth values, dates or durations.
 
-A table of a million rows has few different texts in a column. So texts are read as codes of their
-distinct values, all that follows looks at each value once, and a library that numbers its values already
-is not asked for texts at all.
+A table of a million rows has few distinct texts in a column. So texts are read as codes of their
+distinct values, and all later steps look at each distinct value once. If a library already stores codes,
+they are used directly.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, is_missing, without_views
 from ratebound.tables.columns import MISSING, ReadAs
 
-Factored = tuple[Array, list[str]]  # places among the texts (n,), -1 where one is missing; and the texts
-# "mixed" is more than one of them, "objects" are lists and other things that are no values at all.
+Factored = tuple[Array, list[str]]  # positions among the texts (n,), -1 for a missing one; and the texts
+# "mixed" is more than one kind; "objects" are lists and other things that are not single values.
 Holds = Literal["numbers", "truth values", "texts", "dates", "durations", "mixed", "objects"]
 MICROSECONDS = {"M": "M8[us]", "m": "m8[us]"}
 # The names that libraries give to types of numbers, truth values, dates and durations.
@@ -39,7 +39,7 @@ NO_VALUES = (bytes, bytearray, memoryview, list, tuple, dict, set, frozenset, np
 
 
 def factored(column: Any) -> Factored | None:
-    """The texts of a column of pandas, polars or PyArrow, in any order; None for any other column.
+    """The codes and texts of a column of pandas, polars or PyArrow; None for any other column.
 
     >>> import pandas
     >>> codes, texts = factored(pandas.Series(["b", "a", None, "b"]))
@@ -55,7 +55,7 @@ def _of_pandas(column: Any) -> Factored | None:
         return None
     try:
         codes, values = column.factorize()
-    except TypeError:  # lists, say, which cannot be hashed
+    except TypeError:  # values that cannot be hashed, such as lists
         return None
     return _if_texts(codes, values.tolist())
 
@@ -86,12 +86,12 @@ READERS = {"pandas": _of_pandas, "polars": _of_polars, "pyarrow": _of_pyarrow}
 
 
 def _if_texts(codes: Array, values: list[Any]) -> Factored | None:
-    """None unless all are texts: to a library 1 and True may be the same value."""
+    """None unless all are texts: a library may take 1 and True for the same value."""
     return (codes, values) if all(type(value) is str for value in values) else None
 
 
 def distinct_of(values: Iterable[Any]) -> tuple[list[Any], Array]:
-    """The distinct values in the order of their first occurrence, and each value's place there."""
+    """The distinct values in order of first occurrence, and each value's position among them."""
     places: defaultdict[Any, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(places.__getitem__, values), dtype=np.intp)
     return list(places), codes
@@ -102,24 +102,24 @@ class ColumnValues:
     """A column as it was read."""
 
     holds: Holds
-    # Numbers with NaN, or dates or durations with NaT, where one is missing. Of all else, codes of
-    # the levels, with -1 where the value is missing.
+    # Numbers, with NaN for missing values; dates or durations, with NaT; otherwise codes of the levels,
+    # with -1.
     values: Array  # (n,)
-    levels: tuple[str, ...] | None = None  # the distinct texts, of which some may not occur
-    category: bool = False  # whether its library says that it holds categories
-    typed: bool = False  # whether the column's type says what it holds, so that every row of it does
+    levels: tuple[str, ...] | None = None  # the distinct texts; some may not occur
+    category: bool = False  # whether its library declares it to hold categories
+    typed: bool = False  # whether the column's type determines what all its rows hold
 
     @property
     def missing(self) -> Array:
         return is_missing(self.values) if self.levels is None else self.values < 0
 
     def only(self, rows: Array | slice) -> ColumnValues:
-        """Those of these rows."""
+        """The values of these rows."""
         return replace(self, values=self.values[rows])
 
 
 def read_cells(column: Any) -> ColumnValues:
-    """A column of pandas, polars, PyArrow or NumPy, without the blanks around its texts.
+    """The values of a column of pandas, polars, PyArrow or NumPy; texts lose their surrounding blanks.
 
     >>> cells = read_cells(np.array(["a", None, " a", "b"], dtype=object))
     >>> cells.holds, cells.values, cells.levels
@@ -158,13 +158,13 @@ def _cells_of(values: Array) -> ColumnValues:
 
 
 def _cells_of_objects(cells: list[Any]) -> ColumnValues:
-    """Cells of any type; equal ones of one type are looked at once."""
+    """Cells of any type; equal cells of one type are read once."""
     types = set(map(type, cells))
     truths = {bool, np.bool_} & types
     try:
-        # 1 and True are equal, and would be one level; so where both may occur, they are told apart.
+        # 1 and True are equal and would be one level; if both may occur, their types tell them apart.
         levels, codes = distinct_of([(type(c), c) for c in cells] if truths else cells)
-    except TypeError:  # lists, say, which cannot be hashed
+    except TypeError:  # values that cannot be hashed, such as lists
         return ColumnValues("objects", np.zeros(len(cells), dtype=int), ("",))
     values = [value for _, value in levels] if truths else levels
     lacking = is_missing(_object_array(values))
@@ -179,12 +179,12 @@ def _cells_of_objects(cells: list[Any]) -> ColumnValues:
 def _texts(
     codes: Array, levels: Sequence[str], holds: Holds = "texts", category: bool = False
 ) -> ColumnValues:
-    """Cells of texts, of which two may be the same and one may say that it is missing.
+    """Cells of texts. Levels may repeat, and one may mark missing values.
 
-    Blanks around a text do not count, so one of nothing but blanks is missing: as in any file of text.
+    Blanks around a text do not count, so a text of only blanks is missing, as in a text file.
     """
     levels = [level.strip() for level in levels]
-    if len(set(levels)) < len(levels):  # 1 and "1", say
+    if len(set(levels)) < len(levels):  # for example 1 and "1"
         levels, places = distinct_of(levels)
         codes = np.append(places, -1)[codes]
     for nothing in {"", MISSING} & set(levels):
@@ -193,7 +193,7 @@ def _texts(
 
 
 def _kind_of(values: Sequence[Any]) -> Holds:
-    """What values hold that are all present."""
+    """What these values hold; none of them is missing."""
     types = set(map(type, values))
 
     def all_are(*kinds: type) -> bool:
@@ -215,7 +215,7 @@ def _kind_of(values: Sequence[Any]) -> Holds:
 
 
 def _is_unwritten(kind: Any) -> bool:
-    """Whether values of a type are not written as what they are, but as where they are in memory."""
+    """Whether values of a type print as an address in memory, not as a value."""
     return kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
 
 
@@ -243,7 +243,7 @@ def _as_float(value: Any) -> float:
 
 
 def as_texts(cells: ColumnValues) -> ColumnValues:
-    """The same cells, numbers and dates as the texts they are written as."""
+    """The same cells as texts; numbers and dates become their spelling."""
     if cells.levels is not None:
         return cells
     present = ~cells.missing
@@ -256,21 +256,21 @@ def as_texts(cells: ColumnValues) -> ColumnValues:
 def looked_up(
     holds: Literal["numbers", "dates", "durations"], values: Array, places: Array, cells: ColumnValues
 ) -> ColumnValues:
-    """Cells that hold, for every row, the value of its level; `values` are of the levels at `places`."""
+    """Cells with each row's value, given the `values` of the levels at `places`."""
     assert cells.levels is not None
     gap = np.array(np.nan if holds == "numbers" else "NaT").astype(values.dtype)
-    table = np.full(len(cells.levels) + 1, gap)  # the last for code -1, which is missing
+    table = np.full(len(cells.levels) + 1, gap)  # the last entry is for code -1, a missing value
     table[places] = values
     return ColumnValues(holds, table[cells.values])
 
 
 def spelled(value: Any) -> str:
-    """A value as text: a whole number alike, however it is stored.
+    """A value as text; a whole number has one spelling, however it is stored.
 
     >>> spelled(1), spelled(1.0), spelled(True), spelled(1.5)
     ('1', '1', 'True', '1.5')
     """
-    if isinstance(value, np.floating):  # which of 32 bits is written as a number that it is not
+    if isinstance(value, np.floating):  # a 32-bit float would print rounded
         value = float(value)
     if isinstance(value, float | Decimal) and float(value).is_integer():
         return str(int(value))
@@ -287,7 +287,7 @@ def _object_array(values: Sequence[Any]) -> Array:
 
 
 def number_of(values: Array, read_as: ReadAs) -> Array:
-    """What a model sees of numbers, dates or durations (n,), NaN where one is missing.
+    """The numbers that a model sees for numbers, dates or durations (n,); NaN for a missing value.
 
     >>> number_of(np.array(["1970-02-03T06:00"], dtype="M8[us]"), "days")
     array([33.25])
@@ -306,7 +306,7 @@ def number_of(values: Array, read_as: ReadAs) -> Array:
 
 
 def read_durations(texts: Sequence[str]) -> Array:
-    """Texts such as 08:30, 1:02:03.5 or 3 days 04:00:00 as durations (n,), NaT where one is none.
+    """Texts such as 08:30, 1:02:03.5 or 3 days 04:00:00 as durations (n,); NaT for any other text.
 
     >>> read_durations(["08:30", "3 days", "soon"])
     array([ 30600000000, 259200000000,        'NaT'], dtype='timedelta64[us]')

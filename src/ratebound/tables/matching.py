@@ -1,8 +1,8 @@
-"""Columns at predict time, read as they were in training, and what is different about them.
+"""Columns at prediction time, read as they were in training, and how they differ from it.
 
-A table may spell numbers as texts, or bring values that training has not seen. What can be read is read,
-and what cannot counts as missing or unknown and is told in one warning. Only a column of another type is
-an error, so that no row is refused for the rows beside it.
+A table may spell numbers as texts, or hold values that training has not seen. A value that cannot be
+read counts as missing or unknown, and one warning lists all of them. Only a column of another type is an
+error, so that no row is refused because of other rows.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ COLUMNS_NAMED = 10  # columns named in a warning
 
 @dataclass(frozen=True)
 class Read:
-    """A column as the model knows it, and which of its values it does not know."""
+    """A column as the model reads it, and how many of its values training has not seen."""
 
-    values: Array  # (n,) numbers, dates or durations; or places among a category's values, -1 for none
-    lacks: Array  # (n,) whether there is no value
-    strange: int = 0  # values that are not among the categories trained on, or cannot be read
+    values: Array  # (n,) numbers, dates or durations; or positions among a category's values, or -1
+    lacks: Array  # (n,) whether the value is missing
+    strange: int = 0  # values that are not among the training categories, or cannot be read
     such_as: str = ""  # one of these
 
 
@@ -78,7 +78,7 @@ def _read_number(cells: ColumnValues, column: Number | Plain) -> Read:
 
 
 def _numbers(texts: Sequence[str]) -> Array:
-    """Texts as numbers, of which truth values are 0 and 1, as they are in a column of their own."""
+    """Texts as numbers; truth values are 0 and 1, as in a column of truth values."""
     return read_numbers([NUMBER_OF.get(text.lower(), text) for text in texts])
 
 
@@ -90,17 +90,18 @@ def _read_category(cells: ColumnValues, column: Category | Code) -> Read:
         levels = tuple(TRUTHS.get(level.lower(), level) for level in levels)
     places = _places(levels, column.values)
     lacking = texts.values < 0
-    strange = np.append(places < 0, False)[texts.values]  # the last for code -1, which is missing
+    strange = np.append(places < 0, False)[texts.values]  # the last is for code -1, a missing value
     if cells.typed and strange.any() and np.isnan(read_numbers(column.values)).all():
         raise _changed(column.name, cells, "texts")
     other, missing = _places((OTHER, MISSING), column.values).tolist()
     table = np.append(np.where(places < 0, other, places), missing)
-    told = strange if other < 0 else np.zeros_like(strange)  # rare values had no feature of their own
-    return Read(table[texts.values], lacking, int(told.sum()), _first(texts, told))
+    # If rare values share a feature, an unknown value takes it too and is not reported.
+    reported = strange if other < 0 else np.zeros_like(strange)
+    return Read(table[texts.values], lacking, int(reported.sum()), _first(texts, reported))
 
 
 def _places(texts: Sequence[str], values: Sequence[str]) -> Array:
-    """Where each text stands among the values, -1 for none; as a number where 1.0 stands for 1."""
+    """Each text's position among the values, -1 if it is not there; 1.0 also matches 1."""
     exact = {value: place for place, value in enumerate(values)}
     as_numbers = {_as_number(value): place for value, place in exact.items()}
     places = [exact.get(text, -1) for text in texts]
@@ -111,13 +112,13 @@ def _places(texts: Sequence[str], values: Sequence[str]) -> Array:
 
 
 def _as_number(text: str) -> str:
-    """A text that is a number in the usual spelling; a code such as 007 is none."""
+    """A number's text in its usual spelling; any other text, such as the code 007, as it is."""
     is_number = NUMERAL.fullmatch(text) and not CODE.match(text)
     return spelled(float(text)) if is_number else text
 
 
 def _first(texts: ColumnValues, rows: Array) -> str:
-    """The first of these texts, or none."""
+    """The first of these rows' texts, or an empty text."""
     assert texts.levels is not None
     return texts.levels[texts.values[rows.argmax()]] if rows.any() else ""
 
@@ -126,17 +127,17 @@ def _changed(name: Name, cells: ColumnValues, expected: str) -> ValueError:
     texts = as_texts(cells)
     example = _first(texts, texts.values >= 0)
     return ValueError(
-        f"column {name!r} holds {cells.holds} such as {example!r}, where {expected} were trained on"
+        f"column {name!r} holds {cells.holds} such as {example!r}, but in training it held {expected}"
     )
 
 
 def tell(
     missing: Mapping[Name, int], strange: Mapping[Name, Read], gaps: Collection[Name], empty: Array
 ) -> None:
-    """One warning about all that training has not seen: missing values by column, and strange ones.
+    """One warning about everything that training has not seen: missing values by column, and new ones.
 
-    `gaps` are the columns in which training had missing values, and `empty` (n,) says which rows have
-    no value at all.
+    `gaps` are the columns in which training had missing values. `empty` (n,) marks rows without any
+    value.
     """
     rows = len(empty)
     new = {name: f"in {count:,}" for name, count in missing.items() if count and name not in gaps}
@@ -146,18 +147,18 @@ def tell(
     said = []
     if new:
         said.append(
-            f"values are missing where none were in training, of {rows:,} rows: {_listed(new)}; each is "
-            "treated as an average or unknown value"
+            f"values are missing that were never missing in training, of {rows:,} rows: {_listed(new)}; "
+            "each is treated as an average or unknown value"
         )
     if new and len(missing) > 1 and empty.any():
         said.append(
-            f"every cell of {empty.sum():,} rows is missing in all {len(missing)} columns that the "
-            f"model sees, first in row {empty.argmax()}: leave such rows out, or decide on them by hand"
+            f"{empty.sum():,} rows have no value in any of the {len(missing)} columns that the model "
+            f"sees, first in row {empty.argmax()}: leave such rows out, or decide on them by hand"
         )
     if odd:
         said.append(
-            f"values are unlike all in training, of {rows:,} rows: {_listed(odd)}; each is treated "
-            "as unknown or missing"
+            f"values are unlike any in training, of {rows:,} rows: {_listed(odd)}; each is treated as "
+            "unknown or missing"
         )
     if said:
         warnings.warn(". ".join(said), UserWarning, stacklevel=5)

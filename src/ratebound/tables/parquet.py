@@ -1,6 +1,6 @@
-"""A population on disk: rows in Parquet files, of which only a part is ever in memory.
+"""A population on disk: rows in Parquet files, only some of which are in memory at a time.
 
-Its columns have roles: some are features, and one says the labels, another the weights.
+Its columns have roles: some are features, one holds the labels, and one the weights.
 """
 
 from __future__ import annotations
@@ -27,50 +27,49 @@ from ratebound.rates.subsets import Name
 from ratebound.tables._row_groups import ENDINGS, NEEDS, RowGroups, files_of, open_groups
 from ratebound.tables.contents import STANDARD_INPUT
 
-NUMBER = 8  # bytes of one, at most
-MOST_ROWS, MOST_BYTES = 10_000_000, 2**31  # of a table, from which it stays on disk
-SMALL_FILES = 2**24  # bytes of files that are never too large
-MOST_LABELS = 100_000  # labels, more than anyone decides between
-CODES = np.int16  # of labels that are more than two
+NUMBER = 8  # the most bytes of a number
+MOST_ROWS, MOST_BYTES = 10_000_000, 2**31  # a larger table stays on disk
+SMALL_FILES = 2**24  # files with fewer bytes are never too large
+MOST_LABELS = 100_000  # more distinct labels than any real task has
+CODES = np.int16  # the type of labels' positions, if there are more than two
 
 
 class Parquet(Rows):
-    """Rows in Parquet files, larger than memory if need be, wherever a population stands.
+    """Rows in Parquet files, which may be larger than memory. Use it wherever a population is taken.
 
     A CSV is converted to Parquet once, beside it as rows.csv.parquet or in the folder `into`, and again
-    where it has changed.
+    if it has changed.
 
-    Each pass of training goes through the row groups in a new order, as many of them at a time as
-    `memory` holds, and through their rows in a new order again. So write files with row groups of some
-    hundred thousand rows. In a group of several processes each of them reads its own row groups.
+    Each pass of training reads the row groups in a new order, as many at a time as `memory` holds, and
+    shuffles their rows. So write files with row groups of some hundred thousand rows. With several
+    processes, each reads its own row groups.
 
     Parameters
     ----------
     paths : str, Path or sequence of these
-        Files, patterns such as ``"rows/*.parquet"``, and folders; folders named `key=value` make a
-        column of each key.
+        Files, patterns such as ``"rows/*.parquet"``, and folders. Folders named `key=value` add a column
+        for each key.
     label : str, default=None
-        The column of labels. By default there are none, which is enough for rates that need none.
+        The column of labels. By default there are no labels, which is enough for rates that need none.
     features : sequence of str, default=None
-        The columns that the model sees; constraints may speak of them too. By default all columns that
-        have no other role.
+        The columns that the model sees; constraints may use them too. By default all columns that have
+        no other role.
     columns : sequence of str, default=None
-        Columns that constraints speak of. By default all that have no other role.
+        Columns that constraints use. By default all that have no other role.
     weight : str, default=None
-        The column with how many rows each row stands for. By default each counts once.
+        The column with the number of rows that each row stands for. By default each counts once.
     positive : str, bool, int or float, default=None
         Which label is yes, as for `Population`.
     classes : sequence, default=None
-        What labels may be, as for `Population`.
+        The possible labels, as for `Population`.
     drop_unlabelled : bool, default=False
-        Whether to leave out rows without a label. By default they are an error, since nobody should lose
-        rows unawares.
+        Whether to leave out rows without a label. By default they are an error, so that nobody loses
+        rows without noticing.
     memory : int, default=2**30
-        How many bytes the features may take that are read at a time. By default a gibibyte, which most
-        machines have to spare. Besides them a label, and where there is one a weight, of every row is
-        kept.
+        The bytes that features in memory may take. By default a gibibyte, which most machines have free.
+        In addition, every row's label is kept in memory, and its weight if there is one.
     into : str or Path, default=None
-        The folder for what CSVs are converted to. By default it is written beside each CSV.
+        The folder for the Parquet files of CSVs. By default each is written beside its CSV.
 
     Examples
     --------
@@ -102,7 +101,7 @@ class Parquet(Rows):
         self.features_read, self.columns_read = chosen(groups, label, weight, features, columns)
         own = groups if count() == 1 else groups.share(rank(), count())
         self.groups = own.joined(memory // (NUMBER * HELD * max(len(self.features_read), 1)))
-        self._labelled: Array | None = None  # which of the rows in the files are here; None for all
+        self._labelled: Array | None = None  # which rows of the files are used; None for all
         self.labels, self.y = labels_of(None, positive, classes), None
         if label is not None:
             self.labels, self.y, self._labelled = read_label(
@@ -117,7 +116,7 @@ class Parquet(Rows):
 
     @cached_property
     def piece_sizes(self) -> Array:
-        """How many of its rows are in each unit of row groups that is read at once."""
+        """The number of its rows in each unit of row groups that is read at once."""
         if self._labelled is None:
             return self.groups.rows
         starts = np.cumsum(self.groups.rows) - self.groups.rows
@@ -150,42 +149,42 @@ class Parquet(Rows):
 
     @cached_property
     def digest(self) -> str:
-        """A digest of the files and of which rows are chosen, by which the same rows are known again."""
+        """A digest of the files and of the chosen rows, which identifies these rows."""
         chosen = b"" if self._labelled is None else np.packbits(self._labelled).tobytes()
         return hashlib.sha256(self.groups.digest.encode() + chosen).hexdigest()
 
     def check_column(self, name: Name) -> None:
         if name in self.groups.names and name not in self.column_names:
             raise ValueError(
-                f"column {name!r} is in the files, but neither among features= nor among columns=: name "
-                "it in columns=, if constraints are to speak of it"
+                f"column {name!r} is in the files, but neither in features= nor in columns=: name it in "
+                "columns=, so that constraints can use it"
             )
         super().check_column(name)
 
 
 def _decoded(column: Any) -> Any:
-    """A column with its texts themselves; codes would say that these are categories."""
+    """A column with plain texts; codes would mean categories."""
     types = import_extra("pyarrow.types", NEEDS, "parquet")
     return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
-# --- files whose rows are too many for memory -----------------------------------------------------
+# --- files that are too large for memory ----------------------------------------------------------
 
 
 def files_in(paths: Sequence[str]) -> list[str]:
-    """The files that paths, patterns and folders mean."""
+    """The files that paths, patterns and folders name."""
     return [file for path in paths for file in files_of(path)]
 
 
 def stays_on_disk(paths: Sequence[str]) -> bool:
-    """Whether these are Parquet files so large that rows should stay on disk, or a folder of such."""
+    """Whether rows should stay on disk: these are large Parquet files, or folders."""
     if STANDARD_INPUT in paths:
         return False
     if any(Path(path).is_dir() for path in paths):
         return True
     try:
         files = files_in(paths)
-    except FileNotFoundError:  # which whoever reads them says better
+    except FileNotFoundError:  # the reader gives a better error
         return False
     if not all(file.endswith(ENDINGS) for file in files):
         return False
@@ -206,7 +205,7 @@ def chosen(
     features: Sequence[str] | None,
     columns: Sequence[str] | None,
 ) -> tuple[list[str], list[str]]:
-    """The columns that are features, and those that constraints alone speak of."""
+    """The columns that are features, and the columns that only constraints use."""
     for role, names in (("features", features), ("columns", columns)):
         if isinstance(names, str):
             raise TypeError(f"{role} takes a list of columns, as in [{names!r}]")
@@ -221,7 +220,7 @@ def chosen(
     hidden = {label, weight}
     for name in features or ():
         if name in hidden:
-            raise ValueError(f"column {name!r} cannot be a feature, it is the label or the weight")
+            raise ValueError(f"column {name!r} cannot be a feature: it is the label or the weight")
     others = [name for name in groups.names if name not in hidden]
     if features is None:
         features = [name for name in others if name not in (columns or ())]
@@ -233,9 +232,10 @@ def chosen(
 def read_label(
     groups: RowGroups, label: str, positive: Any, classes: Sequence[Any] | None, drop: bool
 ) -> tuple[Labels, Array, Array | None]:
-    """Which labels there are, and what they say: whether yes, or of several classes the place.
+    """The labels, each row's label, and which rows have one.
 
-    And which rows have one, if those without are to be dropped and there are any.
+    A row's label is whether it is yes, or its position among several classes. The last result is None
+    unless rows without a label are dropped.
     """
     places: dict[Any, int] = {}
     parts = []
@@ -250,7 +250,7 @@ def read_label(
     if not drop and not labelled.all():
         raise ValueError(
             f"label column {label!r} of {groups.name} has missing labels in {int((~labelled).sum()):,} "
-            "rows: leave those out, drop_unlabelled=True, or give them as a population of their own"
+            "rows: leave them out with drop_unlabelled=True, or give them as a population of their own"
         )
     if not labelled.any():
         raise ValueError(f"label column {label!r} of {groups.name} has no value in any row")
@@ -267,7 +267,7 @@ def read_label(
 
 
 def _coded(column: Any, places: dict[Any, int]) -> Array:
-    """The places (n,) of a column's values among all, which grow with it; -1 where there is none."""
+    """The positions (n,) of a column's values in `places`, which is extended; -1 for a missing value."""
     coded = column if hasattr(column, "dictionary") else column.dictionary_encode()
     own = [
         -1 if value is None or value != value else places.setdefault(value, len(places))
@@ -281,7 +281,7 @@ def _coded(column: Any, places: dict[Any, int]) -> Array:
 
 
 def read_weight(groups: RowGroups, weight: str, mask: Array | None) -> Array:
-    """The weights of the rows that count, or of all."""
+    """The weights of the rows in `mask`, or of all rows."""
     parts = [as_array(groups.read(unit, [weight])[weight]) for unit in range(len(groups.units))]
     weights = np.concatenate(parts)
     try:

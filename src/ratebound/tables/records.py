@@ -1,7 +1,7 @@
-"""Rows as dictionaries, as a service gets them: a table of them, read as the model was trained.
+"""Rows as dictionaries, as a service gets them, turned into a table for the model.
 
-A dictionary is one row, and a list of them is several. A value that is missing is None: a name that a
-row leaves out is an error if the model reads it, since it may as well be a slip.
+A dictionary is one row, and a list of dictionaries is several. A missing value is None. If a row leaves
+out a column that the model reads, that is an error, since it may be a typing mistake.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ratebound.problem.frames import is_sparse, some
 from ratebound.tables.encoding import Encoding
 from ratebound.tables.table import Table
 
-WHOLE = range(-(2**53), 2**53)  # whole numbers that are exact among numbers with a fraction
+WHOLE = range(-(2**53), 2**53)  # whole numbers that a float represents exactly
 
 
 def is_records(X: Any) -> bool:
@@ -33,7 +33,7 @@ def is_records(X: Any) -> bool:
 
 
 def table_of(rows: Any, encoding: Encoding, known: Iterable[Any] = ()) -> Table:
-    """The table of rows as dictionaries, of which each has all columns that the model reads.
+    """The table of rows given as dictionaries, each with all columns that the model reads.
 
     >>> from ratebound.tables.fitting import fit_encoding
     >>> encoding = fit_encoding(Table({"age": np.array([20.0, 40.0])}))
@@ -46,7 +46,7 @@ def table_of(rows: Any, encoding: Encoding, known: Iterable[Any] = ()) -> Table:
     records = [rows] if isinstance(rows, Mapping) else list(rows)
     for place, row in enumerate(records):
         if not isinstance(row, Mapping):
-            raise TypeError(f"row {place} is {row!r}, and rows before it are dictionaries")
+            raise TypeError(f"row {place} is {row!r}, but the rows before it are dictionaries")
     _check_cells(records[0])
     for name in dict.fromkeys([*(column.name for column in encoding.columns), *known]):
         for place, row in enumerate(records):
@@ -61,7 +61,7 @@ def table_of(rows: Any, encoding: Encoding, known: Iterable[Any] = ()) -> Table:
 
 
 def as_read(encoding: Encoding, table: Table) -> Any:
-    """The table as a model of this encoding takes it: pipelines of other libraries want pandas."""
+    """The table as a model with this encoding takes it: other libraries' pipelines need pandas."""
     if encoding.style != "table":
         return table
     try:
@@ -71,29 +71,29 @@ def as_read(encoding: Encoding, table: Table) -> Any:
 
 
 def check_names(rows: Sequence[Mapping[str, Any]], names: Iterable[Any]) -> None:
-    """Raise where a row has a name that is not one of these: it is likely a slip."""
+    """Raise if a row has a name that is not one of these: it is probably a typing mistake."""
     names = list(map(str, names))
     for place, row in enumerate(rows):
         for name in row:
             if name not in names:
                 raise ValueError(
                     f"row {place}: {name!r} is not a column that the model was trained with"
-                    f"{nearest(name, names)} There are {some(names)}"
+                    f"{nearest(name, names)} The columns are {some(names)}"
                 )
 
 
 def _check_cells(row: Mapping[Any, Any]) -> None:
-    """Raise for a dictionary of columns, which is not one of rows."""
+    """Raise for a dictionary of columns: a dictionary must be a row."""
     for name, value in row.items():
         if isinstance(value, list | tuple | np.ndarray) or hasattr(value, "to_numpy"):
             raise TypeError(
-                f"{name!r} holds {type(value).__name__}, where a row has one value: a dictionary is one "
-                "row here. Give a list of rows, or of columns a table, pandas.DataFrame(...)"
+                f"{name!r} holds {type(value).__name__}, not one value: a dictionary is one row here. "
+                "Give a list of rows, or turn columns into a table with pandas.DataFrame(...)"
             )
 
 
 def _column(cells: Sequence[Any]) -> Array:
-    """A column of Python values: numbers, truth values, or anything as it is; None if missing."""
+    """A column of Python values: numbers, truth values, or any objects; None is a missing value."""
     held = {type(cell) for cell in cells if cell is not None}
     if held == {bool} and None not in cells:
         return np.array(cells, dtype=bool)

@@ -1,8 +1,8 @@
-"""What a column of cells holds, settled while its cells go by, whatever batches they come in.
+"""The type of a column of cells, determined while its cells are read in batches of any size.
 
-A column holds numbers if all its cells do that are not missing. Otherwise it holds texts, or amounts if
-all its texts are such. Numbers are kept as such from the first batch on, since a million texts take far
-more room. A column is read a second time only if a later batch shows that it holds texts after all.
+A column holds numbers if every cell is a number or missing. Otherwise it holds texts, or amounts if all
+its texts are amounts. Cells are stored as numbers from the first batch on, since a million texts take
+far more memory. A column is read a second time only if a later batch shows that it holds texts.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from ratebound.tables.texts import Kind, Text
 
 @dataclass
 class SettledColumn:
-    """What is known of a column; it may have been said to be of texts or of numbers."""
+    """What is known about a column so far; the user may have declared its kind."""
 
-    said: Kind | None = None
+    said: Kind | None = None  # the declared kind
     is_text: bool = False
-    gave_up: bool = False  # it looked like numbers, and must be read again as texts
-    cells: int = 0  # seen so far
-    whole: bool = True  # all numbers are, and none is missing
-    some: bool = False  # number is there
-    marks: Counter[str] = field(default_factory=Counter)  # of missing numbers, and how many of each
+    gave_up: bool = False  # whether it looked like numbers, and must be read again as texts
+    cells: int = 0  # cells seen so far
+    whole: bool = True  # whether all numbers are whole and none is missing
+    some: bool = False  # whether there is any number
+    marks: Counter[str] = field(default_factory=Counter)  # marks of missing numbers, and their counts
     comma: str = ""  # a number that was written with a decimal comma
     fraction: str = ""  # the first number that is not whole
-    text: str = ""  # the first one
-    units: set[str | None] = field(default_factory=set)  # of texts that are amounts
-    points: set[str] = field(default_factory=set)  # which of them part decimals
-    numerals: bool = True  # all texts are, with points or commas
-    amounts: bool = True  # all texts are
+    text: str = ""  # the first text
+    units: set[str | None] = field(default_factory=set)  # the units of amounts
+    points: set[str] = field(default_factory=set)  # the decimal separators of amounts
+    numerals: bool = True  # whether all texts are bare numbers, with points or commas
+    amounts: bool = True  # whether all texts are amounts
 
     def __post_init__(self) -> None:
         self.is_text = self.is_text or self.said == "text"
@@ -47,27 +47,27 @@ class SettledColumn:
 
     @property
     def is_late(self) -> bool:
-        """Whether it must be read again as texts, once all cells were seen."""
+        """Whether it must be read again as texts. Ask once all cells are seen."""
         only_marks = bool(self.marks) and not self.some and self.said != "number"
         return self.gave_up or (not self.is_text and only_marks)
 
     @property
     def holds_amounts(self) -> bool:
-        """Whether its texts are amounts of one unit, once all cells were seen."""
+        """Whether its texts are amounts of one unit. Ask once all cells are seen."""
         alike = len(self.units) == 1 and len(self.points) < 2
         return self.is_text and self.amounts and alike and not self.numerals
 
     @property
     def dtype(self) -> type:
-        """Of its values, once all cells were seen."""
+        """The type of its values. Ask once all cells are seen."""
         if self.is_text and not self.holds_amounts:
             return object
         return np.int64 if self.whole and self.cells and not self.is_text else float
 
     def take_in(self, cells: RawCells, commas: bool, same: dict[str, str]) -> Array | None:
-        """Learn from more cells, and give what they hold; None where it must be read again as texts.
+        """Learn from more cells and return their values; None if they must be read again as texts.
 
-        Equal texts share one string, as in `same`.
+        Equal texts share one string from `same`.
         """
         if not self.is_text:
             if (numbers := cells.numbers(commas)) is not None:
@@ -84,11 +84,11 @@ class SettledColumn:
         return np.array([same.setdefault(text, text) or None for text in bare], dtype=object)[codes]
 
     def values(self, cells: RawCells, commas: bool) -> Array:
-        """What some cells hold, in a column that is settled."""
+        """The values of some cells, once the column's type is determined."""
         if not self.is_text:
             numbers = cells.numbers(commas)
             if numbers is None:
-                raise ValueError("the file has changed while it was read: read it again")
+                raise ValueError("the file changed while it was read: read it again")
             return numbers.values.astype(self.dtype, copy=False)
         words, codes = cells.coded()
         bare = [word.strip() for word in words]
@@ -97,7 +97,7 @@ class SettledColumn:
         return np.array([text or None for text in bare], dtype=object)[codes]
 
     def joined(self, parts: Sequence[Array]) -> Array:
-        """The column of what all its cells were found to hold."""
+        """The whole column, from the values of its batches."""
         if not parts:
             return np.empty(0, dtype=object)
         if not self.holds_amounts:
@@ -141,10 +141,11 @@ def settled(
     seen: Callable[[int], object] | None = None,
     again: bool = False,
 ) -> dict[str, SettledColumn]:
-    """What these columns of all texts hold, one below the other.
+    """The types of these columns, over all texts together.
 
-    `keep` is called with what a column was found to hold, batch by batch, and with None where all that
-    came before is wrong: it looked like numbers, and is read `again`. `seen` is told of rows.
+    `keep` is called with a column's values, batch by batch. It is called with None if all earlier values
+    are wrong: the column looked like numbers, and is read `again`. `seen` is called with the number of
+    rows of each batch.
     """
     columns = {name: SettledColumn(kinds.get(name), is_text=again) for name in names}
     same: dict[str, str] = {}
@@ -170,7 +171,7 @@ def settled(
 
 @contextmanager
 def no_collecting() -> Iterator[None]:
-    """Pause Python's search for cycles, which takes half the time where so many cells are made."""
+    """Pause Python's cycle collector, which takes half the time when so many cells are made."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -181,7 +182,7 @@ def no_collecting() -> Iterator[None]:
 
 
 def told(columns: Mapping[str, SettledColumn]) -> list[str]:
-    """What was taken for numbers that does not look like one everywhere."""
+    """Notices about cells that were read as numbers in an unusual way."""
     numbers = {name: column for name, column in columns.items() if not column.is_text}
     said = []
     marks = [
@@ -190,13 +191,13 @@ def told(columns: Mapping[str, SettledColumn]) -> list[str]:
         for mark, count in column.marks.items()
     ]
     if marks:
-        said.append(f"among numbers these are missing values: {few(marks)}")
+        said.append(f"among numbers, these count as missing values: {few(marks)}")
     commas = [f"{name!r} ({column.comma})" for name, column in numbers.items() if column.comma]
     if commas:
         said.append(f"commas are read as decimal points in {few(commas)}")
         points = {name: column.fraction for name, column in numbers.items() if not column.comma}
         if shown := [f"{name!r} ({value})" for name, value in points.items() if value]:
-            said.append(f"points are read as decimal points beside them, in {few(shown)}")
+            said.append(f"points are also read as decimal points, in {few(shown)}")
     amounts = [f"{name!r} ({column.text})" for name, column in columns.items() if column.holds_amounts]
     if amounts:
         said.append(f"amounts are read as the numbers in them in {few(amounts)}")
@@ -204,6 +205,6 @@ def told(columns: Mapping[str, SettledColumn]) -> list[str]:
 
 
 def few(words: Iterable[str]) -> str:
-    """Some words, and how many there are besides."""
+    """The first few words, and how many more there are."""
     words = list(words)
     return ", ".join(words[:10]) + (f" and {len(words) - 10} more" if len(words) > 10 else "")

@@ -1,7 +1,7 @@
-"""Tables from files: named columns of equal length, and what was found out to read them.
+"""Tables from files: named columns of equal length, and notices about how they were read.
 
-The cells of texts become numbers or texts. In Parquet and Arrow files numbers, truth values and times
-keep their types.
+The cells of text files become numbers or texts. In Parquet and Arrow files, numbers, truth values and
+times keep their types.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STREAMED = (".arrow", ".feather", ".ipc")
 
 
 class Table:
-    """Named columns of equal length: as much of a DataFrame as ratebound and scikit-learn ask for.
+    """Named columns of equal length: the part of a DataFrame that ratebound and scikit-learn need.
 
     >>> table = Table({"age": np.array([20, 40]), "sex": np.array(["Female", "Male"], dtype=object)})
     >>> table.columns, table.shape, table[np.array([1])]["sex"]
@@ -36,8 +36,8 @@ class Table:
         self, values: Mapping[Any, Array], name: str = "the table", notices: Sequence[str] = ()
     ) -> None:
         self.values = dict(values)
-        self.name = name  # of the file, for errors
-        self.notices = tuple(notices)  # what was found out when it was read
+        self.name = name  # the file's name, for errors
+        self.notices = tuple(notices)  # what was detected when it was read
         self.columns = list(self.values)
         self.shape = (len(next(iter(self.values.values()))), len(self.columns))
 
@@ -51,7 +51,7 @@ class Table:
     def __getitem__(self, chosen: Array) -> Table: ...
 
     def __getitem__(self, chosen: str | float | tuple[Any, ...] | Array) -> Array | Table:
-        """A column by its name, or the table of some rows, given by index or truth value."""
+        """A column by its name, or a table of some rows, given by indices or truth values."""
         if isinstance(chosen, str | int | float | tuple):
             return self.values[chosen]
         return Table({name: values[chosen] for name, values in self.values.items()}, self.name)
@@ -84,7 +84,7 @@ class Table:
             return
         joined = [each for each in self.columns if name in each and set(SEPARATORS) & set(each)]
         joined = joined or (self.columns if len(self.columns) == 1 else [])
-        parted = f". {joined[0]!r} is one column here: say what parts the cells, --sep" if joined else ""
+        parted = f". {joined[0]!r} is one column here: set the separator with --sep" if joined else ""
         raise ValueError(
             f"{self.name} has no {role} column {name!r}{nearest(name, self.columns)} It has "
             f"{some(self.columns)}{parted}"
@@ -96,10 +96,10 @@ def read_table(
     kinds: Mapping[str, Kind] | None = None,
     reading: Reading = FOUND_OUT,
 ) -> Table:
-    """The table in files of text, Parquet or Arrow, one below the other where there are several.
+    """The table in text, Parquet or Arrow files; several files are stacked.
 
-    `kinds` says what some columns hold, as a trained model expects it; for the others it is found out,
-    as is how to read a text where `reading` does not say so.
+    `kinds` gives the kinds of some columns, as a trained model expects them; the others are detected.
+    `reading` says how to read text files; whatever it leaves open is detected.
     """
     files = contents([paths] if isinstance(paths, str | Path) else paths)
     columns, notices = _columns(files, kinds or {}, reading)
@@ -112,10 +112,10 @@ def read_table(
 def _columns(
     files: Sequence[Content], kinds: Mapping[str, Kind], reading: Reading
 ) -> tuple[dict[str, Array], list[str]]:
-    """The columns of files that have the same ones, and what is to be told about them.
+    """The columns of files with the same columns, and notices about them.
 
-    `kinds` says what some columns hold: one of texts is never read as numbers, and one of numbers may
-    hold nothing but marks of missing ones.
+    `kinds` gives the kinds of some columns. A column of texts is never read as numbers. A column of
+    numbers may hold only marks of missing values.
     """
     arrow = [content.is_arrow for content in files]
     if any(arrow) and not all(arrow):
@@ -150,19 +150,19 @@ def texts_of(files: Sequence[Content], reading: Reading) -> list[Text]:
 
 
 def _check_same(named: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Raise unless all files have the columns of the first, in whatever order."""
+    """Raise unless all files have the columns of the first, in any order."""
     (first, names), *others = named
     for other, present in others:
         lacking = [name for name in names if name not in present]
         besides = [name for name in present if name not in names]
         if lacking or besides:
             said = [f"lacks {few(list(map(repr, lacking)))}"] * bool(lacking)
-            said += [f"has {few(list(map(repr, besides)))} besides"] * bool(besides)
+            said += [f"also has {few(list(map(repr, besides)))}"] * bool(besides)
             raise ValueError(f"{other} has other columns than {first}: it {' and '.join(said)}")
 
 
 def _joined(parts: Sequence[Array]) -> Array:
-    """One column of all files; where they differ in type, its values keep their own."""
+    """One column of all files; if the types differ, each value keeps its own type."""
     numeric = all(part.dtype.kind in "iuf" for part in parts)
     if not numeric and len({part.dtype.kind for part in parts}) > 1:
         parts = [part.astype(object) for part in parts]
@@ -173,7 +173,7 @@ def _joined(parts: Sequence[Array]) -> Array:
 
 
 def _arrow_columns(content: Content, kinds: Mapping[str, Kind]) -> dict[str, Array]:
-    """The columns of a file; those of the kind "text" become texts, unless they are of times."""
+    """The columns of a file; a column of the kind "text" becomes texts, unless it holds times."""
     table = _arrow_table(content)
     names = table.column_names
     for name in names:
@@ -213,14 +213,14 @@ def _values(column: Any) -> Array:
 
 
 def _as_texts(values: Array) -> Array:
-    """Values as texts, but for missing ones; times are read alike as texts and as what they are.
+    """Values as texts, except missing ones and times, which are read the same either way.
 
-    Lists, bytes and other objects stay what they are: no model reads them, and an error says so.
+    Lists, bytes and other objects stay unchanged: no model reads them, and an error says so later.
     """
     if values.dtype.kind in "mM" or any(isinstance(value, NO_VALUES) for value in values):
         return values
     lacking = is_missing(values)
-    if values.dtype.kind == "f" and (values[~lacking] % 1 == 0).all():  # gaps make them fractional
+    if values.dtype.kind == "f" and (values[~lacking] % 1 == 0).all():  # missing values make them floats
         values = np.where(lacking, 0, values).astype(np.int64)
     cells = [None if gap else str(value) for value, gap in zip(values, lacking, strict=True)]
     return np.array(cells, dtype=object)

@@ -1,8 +1,8 @@
-"""Texts of cells: in which encoding, what parts the cells, and whether the first line names columns.
+"""Text files of cells: their encoding, their separator, and whether the first line names the columns.
 
-What was not said is found out from the text itself. What cannot be found out is an error that names
-the flag to say it with. pyarrow finds the cells, and the csv module those of small files, of texts that
-pyarrow refuses, and of all where pyarrow is not installed.
+Anything that is not given is detected from the text itself. If that fails, the error names the flag to
+set. pyarrow splits the text into cells. The csv module does so for small files, for texts that pyarrow
+refuses, and if pyarrow is not installed.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ratebound.tables.cells import ArrowStrings, RawCells, Strings
 from ratebound.tables.contents import Content
 
 Kind = Literal["number", "text"]  # what a column holds
-BATCH = 1 << 12  # rows that the csv module gives at a time, few enough to stay in a processor's cache
-SMALL_TEXT = 1 << 18  # bytes that are read sooner than pyarrow is loaded
-LARGE_TEXT = 100_000_000  # bytes that take long without pyarrow
-LONGEST = 1 << 24  # bytes of a row for pyarrow; most likely a quotation mark before it is not closed
-SAMPLE = 50  # lines that are looked at first
+BATCH = 1 << 12  # rows per batch of the csv module, few enough to stay in a processor's cache
+SMALL_TEXT = 1 << 18  # up to this many bytes, the csv module is faster than loading pyarrow
+LARGE_TEXT = 100_000_000  # from this many bytes on, reading takes long without pyarrow
+LONGEST = 1 << 24  # the most bytes of a row for pyarrow; in a longer row, a quote is probably not closed
+SAMPLE = 50  # lines that are examined first
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 SPELLED = {"\\t": "\t", "tab": "\t"}  # how people spell a tab on a command line
-MARKS = {  # a text that begins with one of these says its own encoding
+MARKS = {  # byte order marks, which show the encoding of a text
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -44,9 +44,9 @@ FALLBACK = "cp1252"
 
 @dataclass(frozen=True)
 class Reading:
-    """How texts are to be read; None means that it is found out."""
+    """How to read text files; None means that it is detected."""
 
-    sep: str | None = None  # what parts the cells
+    sep: str | None = None  # the separator of cells
     encoding: str | None = None
     header: bool | None = None  # whether the first line names the columns
 
@@ -55,20 +55,20 @@ FOUND_OUT = Reading()
 
 
 class _IrregularQuotes(Exception):
-    """A quotation mark stands where pyarrow would not see what the csv module sees."""
+    """A quotation mark is at a place where pyarrow and the csv module would read different cells."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text of cells and how to read it, as often as needed."""
+    """A text file of cells and how to read it. It can be read several times."""
 
     content: Content
     encoding: str
     sep: str
     header: bool
     names: tuple[str, ...]
-    size: int  # in bytes, unpacked
-    lines: int  # about as many as there are rows
+    size: int  # in bytes, decompressed
+    lines: int  # roughly the number of rows
     notices: tuple[str, ...] = ()
 
     @property
@@ -76,9 +76,9 @@ class Text:
         return self.content.name
 
     def batches(self, wanted: Collection[str]) -> Iterator[Mapping[str, RawCells]]:
-        """The cells of these columns, some rows at a time."""
+        """The cells of these columns, in batches of rows."""
         given = 0
-        # The csv module skips blanks before a cell, and so between cells that blanks part.
+        # With blanks as separators, only the csv module skips repeated blanks between cells.
         if self.size > SMALL_TEXT and self.sep.isascii() and self.sep != " " and find_spec("pyarrow"):
             try:
                 for batch in self._by_arrow(wanted):
@@ -86,7 +86,7 @@ class Text:
                     given += len(next(iter(batch.values())))
                 return
             except (import_module("pyarrow").ArrowInvalid, _IrregularQuotes):
-                pass  # what is wrong in which line, if anything is, the csv module says
+                pass  # if something is wrong, the csv module's error names the line
         yield from self._by_csv(wanted, given)
 
     def _by_arrow(self, wanted: Collection[str]) -> Iterator[Mapping[str, RawCells]]:
@@ -98,27 +98,27 @@ class Text:
             include_columns=places,
             null_values=[""],
             strings_can_be_null=True,
-            check_utf8=False,  # which was checked before
+            check_utf8=False,  # it was checked before
         )
         parse = reader.ParseOptions(delimiter=self.sep, newlines_in_values=True)
         named = self.header
         for rows in _whole_rows(self._utf8(), self.sep):
-            # pyarrow's own reader of streams may wait for itself forever once it has refused a row.
+            # pyarrow's own stream reader may hang once it has refused a row.
             read = reader.ReadOptions(column_names=columns, block_size=len(rows) + 1, use_threads=False)
             table = reader.read_csv(arrow.BufferReader(rows), read, parse, convert)
-            cells = [column.chunk(0)[int(named) :] for column in table.columns]  # as of one block
+            cells = [column.chunk(0)[int(named) :] for column in table.columns]  # there is one block
             named = False
             if len(cells[0]):
                 yield dict(zip(wanted, map(ArrowStrings, cells), strict=True))
 
     def _utf8(self) -> Iterator[bytes]:
-        """The text in UTF-8, without a mark."""
+        """The text in UTF-8, without a byte order mark."""
         if self.encoding in ("utf-8", "ascii"):
             return self.content.blocks()
         return (part.encode() for part in codecs.iterdecode(self.content.blocks(), self.encoding))
 
     def _by_csv(self, wanted: Collection[str], given: int) -> Iterator[Mapping[str, RawCells]]:
-        """The same by the csv module, without the first rows."""
+        """The same by the csv module, without the rows that were already given."""
         places = {name: self.names.index(name) for name in wanted}
         rows = islice(self._rows(), int(self.header) + given, None)
         while batch := list(islice(rows, BATCH)):
@@ -126,15 +126,15 @@ class Text:
             yield {name: Strings(columns[place]) for name, place in places.items()}
 
     def _rows(self) -> Iterator[list[str]]:
-        """The rows of cells, each of which must have one for every column."""
+        """The rows of cells; each row must have one cell for every column."""
         reader, width = _reader(_decoded(self.content, self.encoding), self.sep), len(self.names)
         try:
             for cells in filter(None, reader):  # without empty lines
                 if len(cells) != width:
                     first = f"names {width} columns" if self.header else f"has {width}"
                     raise ValueError(
-                        f"{self.name}, line {reader.line_num}: {len(cells)} cells where the "
-                        f"first line {first}; cells are parted by {_called(self.sep)}"
+                        f"{self.name}, line {reader.line_num}: {len(cells)} cells, but the "
+                        f"first line {first}; cells are separated by {_called(self.sep)}"
                     )
                 yield cells
         except csv.Error as error:
@@ -143,7 +143,7 @@ class Text:
 
 
 def as_text(content: Content, reading: Reading) -> Text:
-    """The text in a file, with all that is needed to read its cells."""
+    """A text file, with everything needed to read its cells."""
     encoding, size, lines, notices = _encoding(content, reading.encoding)
     sep = _separator(content, encoding) if reading.sep is None else _checked_separator(reading.sep)
     try:
@@ -155,14 +155,15 @@ def as_text(content: Content, reading: Reading) -> Text:
     widths = {len(cells) for cells in others}
     if len(widths) == 1 and len(first) not in widths:
         raise ValueError(
-            f"{content.name}: the first line has {len(first)} cells and those after it {widths.pop()}, "
-            f"parted by {_called(sep)}: remove what stands above the names of the columns, or say --sep"
+            f"{content.name}: the first line has {len(first)} cells and the lines after it "
+            f"{widths.pop()}, separated by {_called(sep)}: remove any lines above the columns' names, "
+            "or set --sep"
         )
     if reading.header is None and _is_row(first, others):
         raise ValueError(
             f"{content.name}: the first line looks like a row, {printable(', '.join(first[:5]))}"
-            f"{', ...' if len(first) > 5 else ''}, and should name the columns: --no-header names them "
-            "column1, column2 and so on; --header says that these are names"
+            f"{', ...' if len(first) > 5 else ''}, and should name the columns: use --no-header to name "
+            "them column1, column2 and so on, or --header if these are names"
         )
     header = reading.header is not False
     names = _names(first, content.name) if header else [f"column{i + 1}" for i in range(len(first))]
@@ -200,31 +201,30 @@ def _encoding(content: Content, given: str | None) -> tuple[str, int, int, tuple
         try:
             measured = _measured(content, said)
         except LookupError:
-            raise ValueError(f"--encoding {said}: there is none of that name; try cp1252") from None
+            raise ValueError(f"--encoding {said}: there is no such encoding; try cp1252") from None
         except UnicodeError as error:
             raise ValueError(f"{content.name} is not text in {said}: {error}") from None
         named = codecs.lookup(said).name
         return ("utf-8-sig" if named == "utf-8" and marked == "utf-8-sig" else named), *measured, ()
     if b"\0" in first:
         raise ValueError(
-            f"{content.name} is not a table in text: it holds zero bytes. Where it is UTF-16 without a "
-            "mark, say --encoding utf-16-le"
+            f"{content.name} is not a text file: it holds zero bytes. If it is UTF-16 without a byte "
+            "order mark, use --encoding utf-16-le"
         )
-    guess = f"{content.name} is not in UTF-8 and is read as {FALLBACK}; --encoding says otherwise"
+    guess = f"{content.name} is not in UTF-8 and is read as {FALLBACK}; --encoding sets another"
     for encoding, notices in {"utf-8": (), FALLBACK: (guess,)}.items():
         try:
             return encoding, *_measured(content, encoding), notices
         except UnicodeError:
             continue
     raise ValueError(
-        f"{content.name} is text neither in UTF-8 nor in {FALLBACK}: say --encoding, as in "
-        "--encoding latin-1"
+        f"{content.name} is neither in UTF-8 nor in {FALLBACK}: set --encoding, as in --encoding latin-1"
     )
 
 
 def _measured(content: Content, encoding: str) -> tuple[int, int]:
-    """The bytes and the newlines in a text, all of which must be in this encoding."""
-    io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # which refuses what is not for texts
+    """The number of bytes and newlines in a text, all of which must be in this encoding."""
+    io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # raises for codecs that are not for texts
     decoder, lines, size = codecs.getincrementaldecoder(encoding)(), 0, 0
     for block in chain(content.blocks(), [b""]):
         start = size - len(decoder.getstate()[0])
@@ -257,7 +257,7 @@ def _checked_separator(given: str) -> str:
 
 def _unread(error: Any, sep: str) -> str:
     if "expected after" in str(error):
-        return f"{error}; cells are parted by {_called(sep)} here, --sep says otherwise"
+        return f"{error}; cells are separated by {_called(sep)} here; --sep sets another separator"
     unclosed = "unexpected end of data" in str(error)
     return f"{error}{'; a quotation mark before it is never closed' if unclosed else ''}"
 
@@ -267,7 +267,7 @@ def _called(sep: str) -> str:
 
 
 def _separator(content: Content, encoding: str) -> str:
-    """What parts the cells: that by which most of the first lines have the same number, and the most."""
+    """The separator that gives most of the first lines the same number of cells; then the most cells."""
     fits: dict[str, tuple[int, int]] = {}
     for sep in SEPARATORS:
         try:
@@ -281,7 +281,7 @@ def _separator(content: Content, encoding: str) -> str:
 
 
 def _sample(content: Content, encoding: str, sep: str) -> tuple[list[str], list[list[str]]]:
-    """The cells of the first line and of some after it, without blanks around them."""
+    """The cells of the first line and of some lines after it, without surrounding blanks."""
     with _decoded(content, encoding) as lines:
         reader = _reader(lines, sep)
         try:
@@ -292,10 +292,10 @@ def _sample(content: Content, encoding: str, sep: str) -> tuple[list[str], list[
 
 
 def _whole_rows(blocks: Iterator[bytes], sep: str) -> Iterator[bytes]:
-    """A text in UTF-8 by chunks of whole rows, each as long as a block or so.
+    """A text in UTF-8 in chunks of whole rows, each about as long as a block.
 
-    Quotation marks must stand around whole cells, and one inside be written twice. Otherwise pyarrow
-    does not refuse what the csv module does, and reads 1, "a" otherwise.
+    Quotation marks must enclose whole cells, and a quotation mark inside must be doubled. Otherwise
+    pyarrow accepts what the csv module refuses, and reads 1, "a" differently.
     """
     edge = np.isin(np.arange(256), list(f'{sep}\r\n"'.encode()))
     rest = b""
@@ -322,9 +322,9 @@ def _whole_rows(blocks: Iterator[bytes], sep: str) -> Iterator[bytes]:
 
 
 def _is_row(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
-    """Whether the first line is a row: all numbers, or of the kinds and values that the others have.
+    """Whether the first line is a row: all numbers, or with the kinds and values of the other lines.
 
-    The numbers from 0 on are names: libraries write them where columns have none.
+    The numbers 0, 1, 2, ... are names: libraries write them for columns without names.
     """
     if all(map(is_number, first)):
         return list(first) != [str(i) for i in range(len(first))]
@@ -340,7 +340,7 @@ def _is_row(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
 
 
 def _names(first: Sequence[str], source: str) -> list[str]:
-    """The names in the first line; a column without one is called as pandas calls it."""
+    """The names in the first line; a column without a name gets the name that pandas would give it."""
     names = [name or f"Unnamed: {index}" for index, name in enumerate(first)]
     for index, name in enumerate(names):
         if name in names[:index]:

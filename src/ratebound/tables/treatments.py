@@ -1,9 +1,9 @@
-"""What is done with each column of a table: the one place where that is decided.
+"""How each column of a table is treated: the one place that decides it.
 
-`rb.inspect` shows these treatments, and fitting an encoding does as they say. The rules, in order: what
-holds no value or no usable one is left out; dates, durations and numbers in texts are read; what never
+`rb.inspect` shows these treatments, and fitting an encoding follows them. The rules, in order: a column
+without usable values is left out; dates, durations and numbers in texts are read; a column that never
 varies is left out; texts are categories unless almost all differ; whole numbers that count the rows are
-ids and left out. Columns that a user names are kept where anything can be made of them.
+ids and left out. Columns that a user names are kept if they hold anything usable.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ratebound.tables.columns import BEYOND, Name, name_from_json
 from ratebound.tables.kinds import read_durations
 
 MOST_CATEGORIES = 100  # texts of a column that get a feature of their own
-FEW_TEXTS = 20  # distinct texts that are categories even where no two rows share one
-DIFFERING = 0.9  # share of distinct texts above which a column holds names or ids
-COUNTING = 50  # whole numbers needed to say that they count the rows
-DENSE = 0.25  # least share of their range that numbers which count rows fill, also in a part of the rows
+FEW_TEXTS = 20  # up to this many distinct texts are categories even if no two rows share one
+DIFFERING = 0.9  # with a larger share of distinct texts, a column holds names or ids
+COUNTING = 50  # fewest whole numbers that can be said to count the rows
+DENSE = 0.25  # numbers that count rows fill at least this share of their range, also in a sample of rows
 NAMED_AS_ID = re.compile(r"(?i:(.*[\W_])?(id|uuid|guid|index|idx)|unnamed: ?\d+)|.*[a-z]I[dD]")
 NAMED_AS_WEIGHT = re.compile(
     r"(?i:(.*[\W_])?(sample|instance|case|row|survey|person|final|fnl|per|hh|p)?(weights?|wgt|wt))"
@@ -50,12 +50,12 @@ class Features(Adjustable):
     Parameters
     ----------
     only : sequence of str or int, default=None
-        The columns it may see. One that is named here is used even where it looks like an id or never
-        varies. By default all columns, less those that look so.
+        The columns it may see. A column named here is used even if it looks like an id or never varies.
+        By default all columns except such ones.
     exclude : sequence of str or int, default=()
-        Columns it may not see; promises may still speak of them. By default none.
+        Columns it may not see; promises may still use them. By default none.
     categorical : sequence of str or int, default=()
-        Columns that hold categories, also where these are numbers, such as postcodes. By default numbers
+        Columns that hold categories, even if these are numbers, such as postcodes. By default numbers
         are numbers and texts are categories.
 
     Examples
@@ -82,7 +82,7 @@ class Features(Adjustable):
                 raise TypeError(f"{field.name} takes a list of columns, as in ['age'], got {given!r}")
 
     def chosen(self, columns: Sequence[Name]) -> list[Name]:
-        """Those of a table's columns that the model may see.
+        """The columns of a table that the model may see.
 
         Parameters
         ----------
@@ -97,12 +97,12 @@ class Features(Adjustable):
         Raises
         ------
         ValueError
-            If a column is named that is not there, or both to be seen and not to be.
+            If a named column does not exist, or is in both `only` and `exclude`.
         """
         for name in (*(self.only or ()), *self.exclude, *self.categorical):
             if name not in columns:
                 there = printable(", ".join(map(str, columns)), "")
-                raise ValueError(f"features: there is no column {name!r}; there are {there}")
+                raise ValueError(f"features: there is no column {name!r}; the columns are {there}")
         excluded = list(self.exclude)
         both = [name for name in self.only or () if name in excluded]
         if both:
@@ -111,7 +111,7 @@ class Features(Adjustable):
 
 
 def as_features(given: Any) -> Features:
-    """What a parameter `features` means: `Features`, a list of columns, or None for all."""
+    """The `Features` for a parameter `features`: itself, a list of columns, or None for all columns."""
     if isinstance(given, Features):
         return given
     if isinstance(given, str) or not isinstance(given or (), Iterable):
@@ -131,7 +131,7 @@ class Treatment:
     distinct: int
     action: Action
     words: str
-    unusual: bool = False  # whether people should be told without asking
+    unusual: bool = False  # whether a warning should mention it
 
 
 def treatment_to_json(treatment: Treatment) -> dict[str, Any]:
@@ -149,13 +149,13 @@ def treatment_from_json(entry: dict[str, Any]) -> Treatment:
     ]
     counts = all(type(count) is int and count >= 0 for count in (treatment.missing, treatment.distinct))
     if not (sound and counts and treatment.action in get_args(Action)):
-        raise ValueError(f"what was done with column {treatment.name!r} is not as it was saved")
+        raise ValueError(f"the treatment of column {treatment.name!r} is not as it was saved")
     return treatment
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A treatment, and what is known of the column as it was read for it."""
+    """A treatment, and the statistics of the column as the treatment reads it."""
 
     treatment: Treatment
     known: ColumnStatistics
@@ -163,7 +163,7 @@ class Planned:
 
 
 def planned(name: Name, known: ColumnStatistics, *, named: bool = False) -> Planned:
-    """What is done with a column; `named` says that a user asked for it.
+    """How a column is treated; `named` means that a user named it.
 
     >>> from ratebound.tables.column_statistics import statistics_of
     >>> from ratebound.tables.kinds import read_cells
@@ -192,14 +192,14 @@ def planned(name: Name, known: ColumnStatistics, *, named: bool = False) -> Plan
 
 
 def as_it_is(name: Name, known: ColumnStatistics) -> Treatment:
-    """The treatment of a column by a pipeline, which does with it what it likes."""
+    """The treatment of a column for a pipeline, which encodes it itself."""
     distinct = 0 if known.holds == "objects" else known.distinct_count
     words = "passed to the pipeline as it is"
     return Treatment(name, known.holds, known.missing, distinct, "as it is", words)
 
 
 def _read_texts(plan: Planned) -> Planned:
-    """Texts that are all dates, durations or numbers, as such; all else as it is."""
+    """Texts that are all dates, durations or numbers are read as such; others stay texts."""
     known, treatment, texts = plan.known, plan.treatment, plan.known.texts
     if known.holds != "texts" or texts is None:
         return plan
@@ -209,9 +209,9 @@ def _read_texts(plan: Planned) -> Planned:
         read = read_again_as("dates", read_dates(texts, orders[0]), known)
         return Planned(replace(treatment, words=words, unusual=True), read, orders[0])
     if orders:
-        words = "day and month cannot be told apart, so not read as dates (write 2024-01-31): "
+        words = "day and month are ambiguous, so not read as dates (write 2024-01-31): "
         return replace(plan, treatment=replace(treatment, words=words, unusual=True))
-    if (others := _as_durations(texts, known)) is not None:  # as times of day in a file are given
+    if (others := _as_durations(texts, known)) is not None:  # includes times of day
         return Planned(replace(treatment, words="read as a duration: ", unusual=True), others)
     if (others := _as_numbers(texts, known)) is not None:
         return Planned(replace(treatment, words=FROM_TEXTS["ymd"], unusual=True), others)
@@ -219,7 +219,7 @@ def _read_texts(plan: Planned) -> Planned:
 
 
 def _as_durations(texts: Sequence[str], known: ColumnStatistics) -> ColumnStatistics | None:
-    for part in (texts[:20], texts):  # a few tell most columns apart
+    for part in (texts[:20], texts):  # the first few rule out most columns
         durations = read_durations(part)
         if np.isnat(durations).any():
             return None
@@ -252,7 +252,7 @@ def _as_category(plan: Planned, keep: bool) -> Planned:
 
 
 def _with_hint(plan: Planned) -> Planned:
-    """Say how to make a number of texts that mostly are numbers."""
+    """Say how to make a numeric column of texts that mostly are numbers."""
     texts = plan.known.texts
     assert texts is not None
     numbers = ~np.isnan(read_numbers(texts))
@@ -269,24 +269,22 @@ def _as_number(plan: Planned, named: bool) -> Planned:
     known, treatment = plan.known, plan.treatment
     spread, present = known.spreads["number"], known.present
     if not spread.finite:
-        words = f"refused: it holds infinite values, or some beyond {BEYOND:g}"
+        words = f"refused: it holds infinite values, or values beyond {BEYOND:g}"
         return replace(plan, treatment=replace(treatment, action="refused", words=words, unusual=True))
     if not named and known.all_differ and present > 2 and spread.whole:
         if NAMED_AS_ID.fullmatch(str(treatment.name)):
             return _left_out(plan, "an id, a different number in every row")
         dense = present >= COUNTING and present >= DENSE * (spread.highest - spread.lowest + 1)
-        if dense and not known.measured:  # measured as decimals, they are no ids
+        if dense and not known.measured:  # numbers stored as decimals are not ids
             return _left_out(plan, "it counts the rows, as an id does")
     hint = "" if named else _hint_of_name(str(treatment.name), spread.whole, known.distinct_count)
     return _done(plan, "number", f"a number{hint}", unusual=bool(hint))
 
 
 def _hint_of_name(name: str, whole: bool, distinct: int) -> str:
-    """What to do where a name says that numbers are no measurements."""
+    """What to do if a column's name suggests that its numbers are not measurements."""
     if NAMED_AS_WEIGHT.fullmatch(name):
-        return (
-            "; if it says how many rows each row stands for, give it as the weights and not as a feature"
-        )
+        return "; if it says how many rows each row stands for, give it as the weights, not as a feature"
     if whole and distinct > 2 and NAMED_AS_CODE.fullmatch(name):
         return "; if its numbers are codes, name it among the categorical columns"
     return ""
@@ -305,13 +303,13 @@ def _done(plan: Planned, action: Action, words: str, unusual: bool = False) -> P
 
 
 def notice(treatments: Iterable[Treatment]) -> str | None:
-    """What is unusual about the columns, in one sentence for all; None where nothing is."""
-    told = summed_up([each for each in treatments if each.unusual])
-    return f"columns {told}. rb.inspect(X) shows what is done with every column" if told else None
+    """A sentence about all columns that are treated in an unusual way; None if no column is."""
+    unusual = summed_up([each for each in treatments if each.unusual])
+    return f"columns {unusual}. rb.inspect(X) shows what is done with every column" if unusual else None
 
 
 def summed_up(treatments: Iterable[Treatment]) -> str:
-    """What is done with columns, said once for those that are treated alike."""
+    """The treatments of columns; columns with the same treatment are listed together."""
     said: dict[str, list[str]] = {}
     for each in treatments:
         said.setdefault(each.words, []).append(repr(each.name))
