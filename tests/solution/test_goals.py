@@ -190,7 +190,7 @@ def test_scores_are_evaluated_as_scikit_learn_does():
         (lambda: rb.Problem(maximize=rb.kl_divergence()), "it is convex"),
         (lambda: rb.kl_divergence(target=1.5), "a share between 0 and 1"),
         (lambda: rb.smallest(), "got no rates"),
-        (lambda: rb.compile(rb.Problem(maximize=rb.precision()), PEOPLE), "can be 0 where all promises"),
+        (lambda: rb.compile(rb.Problem(maximize=rb.precision()), PEOPLE), "can be 0 while all promises"),
     ],
 )
 def test_what_has_no_best_is_refused_with_what_to_write(build, words):

@@ -79,10 +79,10 @@ def test_all_that_training_has_not_seen_is_told_in_one_warning(frame):
     with pytest.warns(UserWarning) as told:  # noqa: PT030  # the whole text is compared
         features = encoding.transform(frame(odd))
     assert [str(one.message) for one in told] == [
-        "values are missing that were never missing in training, of 4 rows: 'age' in 1, 'born' in 1; each "
-        "is treated as an average or unknown value. values are unlike any in training, of 4 rows: 'age' in "
-        "1 ('old'), 'town' in 3 ('Paris'), 'born' in 2 ('12/31/1984'); each is treated as unknown or "
-        "missing"
+        "values are missing that were never missing in training, of 4 rows: 'age' in 1, 'born' in 1; "
+        "each is treated as an average or unknown value. values are unlike any in training, of 4 rows: "
+        "'age' in 1 ('old'), 'town' in 3 ('Paris'), 'born' in 2 ('12/31/1984'); each is treated as "
+        "unknown or missing"
     ]
     np.testing.assert_array_equal(features[:, 0], [20, NAN, NAN, 30])
     np.testing.assert_array_equal(features[:, 1:4], [[0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0]])
