@@ -21,8 +21,10 @@ PARTS = (
 )  # fmt: skip
 DONE = (
     "README.md",
-    *(f"src/ratebound/{room}" for room in ("base", "game", "kernels", "problem")),
-    *(f"tests/{room}" for room in ("base", "game", "kernels")),
+    "src/ratebound/arguments.py",
+    "src/ratebound/__init__.py",
+    *(f"src/ratebound/{room}" for room in ("base", "game", "kernels", "problem", "rates", "tables")),
+    *(f"tests/{room}" for room in ("base", "game", "kernels", "rates", "tables")),
 )  # in the end all of them
 
 START = r"(?:^|[.:;!?)] |\n\n)"  # of a sentence
