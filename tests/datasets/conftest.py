@@ -9,7 +9,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 @pytest.fixture(scope="session")
 def folder_with():
-    """The folder that holds the file of this name; the test is skipped where there is none."""
+    """The folder that holds the file of this name; the test is skipped if there is no such file."""
 
     def find(name: str) -> Path:
         if not (SHARED / name).exists():

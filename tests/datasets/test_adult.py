@@ -123,7 +123,7 @@ def test_loading_is_fast():
 
 
 def test_rows_are_those_of_the_reference_copy(folder_with):
-    """Cell for cell against an independent copy, kept beside the repository where there is one."""
+    """Cell for cell against an independent copy, kept beside the repository, if there is one."""
     reference = folder_with("adult.csv.gz") / "adult.csv.gz"
     embedded = resources.files("ratebound.datasets") / "data" / "adult.csv.gz"
     header, *rows = _cells(embedded.read_bytes())

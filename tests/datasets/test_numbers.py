@@ -22,7 +22,7 @@ def assert_same(text, kinds):
 
 
 def test_tables_are_read_as_numpy_reads_them():
-    pytest.importorskip("pyarrow", reason="NumPy reads them where there is no pyarrow")
+    pytest.importorskip("pyarrow", reason="NumPy reads them without pyarrow")
     random = np.random.default_rng(0)
     lines = ["real,code,wide,whole,label,small"]
     for _ in range(300):

@@ -41,7 +41,7 @@ def load_adult(seed: int = 3) -> Splits:
     -------
     Splits
         `y` says "earns more than $50,000", `X` holds 122 indicators, and the fourteen attributes stay in
-        `columns` for constraints to speak of.
+        `columns` for constraints to use.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The files that data sets come in: CSVs under gzip, in the package or in a folder the user names.
+"""The files of data sets: gzipped CSVs, in the package or in a folder that the user names.
 
-Those in a folder are recognised by the SHA-256 of the CSV inside, whoever compressed it: comparing
-published numbers with those of a truncated or changed file would be pointless. CSVs of numbers are read
-by pyarrow where it is installed and else by NumPy, to the same bits.
+Files in a folder are recognised by the SHA-256 of the CSV inside, whoever compressed it: it would be
+pointless to compare published numbers with a truncated or changed file's. pyarrow reads CSVs of numbers
+if it is installed, and otherwise NumPy does, to the same bits.
 """
 
 import csv
@@ -49,7 +49,7 @@ class DataFile:
         try:
             content = gzip.decompress(packed)
         except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(f"{path} is cut or is no gzip file ({error}). {self.remedy}") from None
+            raise ValueError(f"{path} is cut or is not a gzip file ({error}). {self.remedy}") from None
         self.check(content, str(path))
         return content.decode("ascii")
 

@@ -47,7 +47,7 @@ def load_map_intent(folder: str | Path, seed: int = 0) -> Splits:
     -------
     Splits
         `y` says "late", `X` holds 32 numbers as they are, for lattices, and `monotone` the signs of 28
-        of them. Of the columns, `carrier` is one of ten codes, `date` a day as "2024-01-31", and
+        of them. Among the columns, `carrier` is one of ten codes, `date` a day as "2024-01-31", and
         `production` the decisions of a few boosted trees for each carrier, grown on its training rows.
         That takes some seconds.
 

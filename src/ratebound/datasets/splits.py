@@ -34,7 +34,7 @@ class Splits:
     feature_names : tuple of str
         A name for each column of every population's `X`.
     others : mapping of str to Population, default={}
-        Further populations that constraints may speak of, as in ``on="steering"``. Most data sets have
+        Further populations that constraints may name, as in ``on="steering"``. Most data sets have
         none.
     monotone : mapping of int to int, default={}
         Which features may only push the score one way, for models that can promise it: 1 for up, -1 for

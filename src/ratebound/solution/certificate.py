@@ -1,4 +1,4 @@
-"""A certificate: which promises hold where rows come from, at what confidence, and what that rests on.
+"""A certificate: which promises hold on new rows, at what confidence, and on what assumptions.
 
 It travels with a mixture, as its status does. `rb.certify` makes one from rows that the model was
 neither trained nor chosen on; here it is only kept, printed, written and read back.
@@ -24,8 +24,8 @@ HEADS = doc.heads("promise", "value", "bound", "p-value", "rows", "rows needed",
 class Certified:
     """One promise: what was measured, and how sure that makes us that it holds on new rows.
 
-    `p_value` bounds the probability of so good a sample where the promise does not hold; it is 1 where
-    the promise could not be tested, and `why` says the reason.
+    `p_value` bounds the probability of a sample this good if the promise does not hold. It is 1 if the
+    promise could not be tested; `why` gives the reason.
     """
 
     constraint: Constraint | Parity
@@ -57,18 +57,16 @@ class Certificate(Documented):
     Parameters
     ----------
     confidence : float
-        The certificate of a model that breaks a promise holds with a probability of at most one minus
-        this.
+        If a model breaks a promise, its certificate holds with a probability of at most one minus this.
     model : str
         What was certified, in words.
     populations : dict of str to int
-        Rows of each, first of those certified on.
+        The rows of each population; the certified one is first.
     promises : tuple of Certified
         Each with its `constraint`, the `value` and `bound` measured, its `p_value`, whether it `holds`,
-        its `rows`, the `rows_needed`, the `method`, and `why` it could not be tested, where it could
-        not.
+        its `rows`, the `rows_needed`, the `method`, and `why` it could not be tested, if it could not.
     guessed : tuple of str, default=()
-        For each column that is guessed or missing in some rows, what promises about it rest on.
+        For each column that is guessed or missing in some rows, what promises about it assume.
 
     Examples
     --------
@@ -144,7 +142,7 @@ class Certificate(Documented):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Certificate:
-        """The certificate that `to_dict` wrote, checked: it must say of itself what its numbers say.
+        """The certificate that `to_dict` wrote, checked: its verdict must agree with its numbers.
 
         Parameters
         ----------

@@ -57,7 +57,7 @@ class Decider(ABC):
 
     @property
     def draw(self) -> Draw | None:
-        """The draw of the member that decides a row, where one of them does."""
+        """The draw of the member that decides a row, if one member does."""
         return None
 
     @property
@@ -88,7 +88,7 @@ class Decider(ABC):
         """Probabilities (H,) and scores (H, A, n) of what may decide, from the members'."""
 
     def uniform(self, features: Any, key: Any, seed: Any) -> Array:
-        """The number in [0, 1) that picks each row's choice, (n,); any, where there is only one."""
+        """The number in [0, 1) that picks each row's choice, (n,); any number if there is one choice."""
         return np.zeros(length(features, "X"))
 
     def as_they_fall(self, weights: Array, scores: Array, features: Any) -> Array:
@@ -205,7 +205,7 @@ class Draw(Decider):
 
 @dataclass(frozen=True)
 class Vote(Decider):
-    """What members with the most weight decide, yes where they are half; nothing is left to chance."""
+    """The decision of the members with the most weight, yes at a tie; nothing is left to chance."""
 
     kind: ClassVar[str] = "vote"
 
@@ -235,7 +235,7 @@ class GroupThresholds(Decider):
     """
 
     columns: tuple[str, ...]
-    groups: tuple[tuple[Value | None, ...], ...]  # (G,) a value of each column, None where it is missing
+    groups: tuple[tuple[Value | None, ...], ...]  # (G,) a value of each column, None if missing
     model: Array  # (M, G) which of the models
     at: Array  # (M, G, A) yes from this score on, -inf for always and inf for never; or each offset
     then: Decider = field(default_factory=Draw)  # who decides among the members
@@ -331,10 +331,10 @@ class GroupThresholds(Decider):
         return replace(self, model=model, at=self.at[[member]], then=then), np.array(used)
 
     def voting(self, weights: Array) -> tuple[Array, GroupThresholds]:
-        """The vote; where members share their models, it is one member with thresholds again.
+        """The vote; if members share their models, it is one member with thresholds again.
 
         It says yes from the lowest threshold that members with half of the weight or more do not exceed.
-        Of offsets for each of more than two classes there is no such member.
+        With offsets for each of more than two classes, there is no such member.
         """
         if self.at.shape[2] > 1 or (self.model != self.model[0]).any():
             return weights, replace(self, then=Vote())

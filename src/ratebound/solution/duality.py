@@ -13,16 +13,16 @@ from ratebound.game.trace import Trace, check_trace
 
 @dataclass(frozen=True, repr=False)
 class DualityGap:
-    """The gap between what the best mixture reaches and what none can go below; prints what it means."""
+    """The gap between the best mixture's objective and a lower bound on all; it prints its meaning."""
 
     upper: float  # reached by the best mixture of the iterates
     lower: float  # no mixture that keeps the constraints goes below, if the oracle's answers are best
     feasible: bool  # whether that mixture keeps the constraints
-    radius: float  # where it does not: what its worst violation costs, in `upper` and `lower` both
+    radius: float  # if it does not: the fine per unit of violation, in both `upper` and `lower`
 
     @property
     def gap(self) -> float:
-        """How much better than the best mixture any other can be; 0 up to rounding where none can."""
+        """How much better than the best mixture any other can be; 0 up to rounding if none can."""
         return max(self.upper - self.lower, 0.0)
 
     def __repr__(self) -> str:
@@ -60,15 +60,15 @@ def duality_gap(trace: Trace) -> DualityGap:
     -------
     DualityGap
         Its `lower` is the best of these bounds, its `upper` the objective of `rb.shrink`, and its `gap`
-        the difference. Where no mixture of the iterates keeps the constraints, `feasible` is False, and
-        both are of the objective with the worst violation (of counts, per row) fined by the largest sum
-        of multipliers that was played. It prints what it means.
+        the difference. If no mixture of the iterates keeps the constraints, `feasible` is False. Both
+        are then of the objective plus a fine on the worst violation (for counts, per row); the fine is
+        the largest sum of multipliers that was played. It prints its meaning.
 
     Raises
     ------
     ValueError
-        If the models were not answers to multipliers, as those trained by gradients are not, or the
-        objective is no sum of rates.
+        If the models were not answers to multipliers, as models trained by gradients are not, or the
+        objective is not a sum of rates.
 
     Examples
     --------

@@ -1,9 +1,8 @@
-"""Yes to exactly so many rows of a batch: the best by score, with what was promised kept among them.
+"""Yes to exactly a given number of a batch's rows: the best by score that keep the promises.
 
-Rows that promises count alike are in one cell, and of a cell the rows with the highest scores come
-first. So what is left to find is one integer program: the sum of the scores of the rows chosen is
-largest, as many are chosen as asked, and the promises that need no labels are kept on the batch, or
-broken as little as can be.
+Rows that promises count alike form a cell. Within a cell, rows with higher scores come first. What is
+left is one integer program. It maximizes the sum of the chosen rows' scores. It chooses the given number
+of rows, and keeps the promises that need no labels on the batch, or breaks them as little as possible.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ SPARE = 1e-9  # by which the least violation may be exceeded, so that rounding c
 
 
 def check_exactly(exactly: Any, classes: int, rows: int) -> int:
-    """How many rows get a yes; an error that says what would do where that cannot be."""
+    """How many rows get a yes; an error with a remedy if that is impossible."""
     if classes > 2:
         raise ValueError(
             f"exactly= says how many rows get a yes, and there are {classes} decisions to choose from: "
@@ -48,7 +47,7 @@ def check_exactly(exactly: Any, classes: int, rows: int) -> int:
 
 
 def highest(scores: Array, ties: Array, count: int) -> Array:
-    """Which rows (n,) have the `count` highest scores; of equal ones first those with the lower `ties`.
+    """Which rows (n,) have the `count` highest scores; among equal scores, lower `ties` come first.
 
     >>> highest(np.array([1.0, 3.0, 1.0, 2.0]), np.array([0.5, 0.1, 0.2, 0.3]), 3)
     array([False,  True,  True,  True])
@@ -60,7 +59,7 @@ def highest(scores: Array, ties: Array, count: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class OnBatch:
-    """The promises that a batch without labels can tell, compiled on it, and those that it cannot."""
+    """The promises that a batch without labels can check, compiled on it, and the others."""
 
     compiled: Compiled | None
     unknown: tuple[Constraint, ...]  # they need no labels, but columns or groups that are not here

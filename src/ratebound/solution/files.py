@@ -57,7 +57,7 @@ def save(mixture: Mixture, path: str | Path) -> Path:
 
 
 def digest_of_mixture(mixture: Mixture) -> str:
-    """A digest of all that decides; a certificate that it got later is no part of it."""
+    """A digest of everything that decides; a later certificate is not part of it."""
     document, tensors = written(mixture.recorded(certificate=None))
     return _digest(json.dumps(document, allow_nan=False), tensors)
 
@@ -117,7 +117,7 @@ def _read(source: Path, module: Any, trusted: Sequence[str]) -> Mixture:
     if not certificate_path.is_file():
         return mixture
     kept = json.loads(certificate_path.read_bytes(), parse_constant=_no_number)
-    if kept["model"] != header["digest"]:  # that of another model, which was here before
+    if kept["model"] != header["digest"]:  # the certificate of an earlier model
         return mixture
     return mixture.recorded(certificate=Certificate.from_dict(kept["certificate"]))
 

@@ -3,8 +3,8 @@
 A classifier that saw everything, the labels too, could decide any share of the rows in each cell in any
 way, and as far as the rates can tell, none can do more. So each cell is a choice between decisions, made
 with weights that sum to 1, and the programs of `base/linear_program.py` say what is the least violation
-and the least objective that any classifier has. Where rates are taken at several thresholds, the shares
-at each are left free of the others: then what is impossible still is, but what is possible may not be.
+and the least objective that any classifier has. If rates are taken at several thresholds, the shares at
+each are treated as independent. Then "impossible" is still proved, but "possible" is not.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class AnyClassifier:
         return judged(vertex, self.violations, room, elastic, self.groups)
 
     def price(self, least: LeastViolation) -> LeastPrice | None:
-        """The least objective where violations are at most `least`; None where the solver fails.
+        """The least objective with violations of at most `least`; None if the solver fails.
 
         >>> from ratebound import Population, Problem, compile, error_rate, positive_rate
         >>> problem = Problem(error_rate(), [positive_rate() <= 0.25])

@@ -38,8 +38,8 @@ def price(model: Any, constraint: Any, *, on: str = "train") -> Price:
         One of its promises, in words or by its name, also as a list of one. A goal or a range is
         several, whose bounds move together.
     on : str, default="train"
-        For a trace, the rows that the program is about: "train", those that bounds are kept on, or a
-        watched population. The same mixtures are then judged on all the others.
+        For a trace, the rows of the program: "train", the rows that bounds are kept on, or a watched
+        population. The same mixtures are then judged on all the others.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def price(model: Any, constraint: Any, *, on: str = "train") -> Price:
     Raises
     ------
     ValueError
-        If there is no such promise, or the objective is no sum of rates.
+        If there is no such promise, or the objective is not a sum of rates.
 
     Examples
     --------
