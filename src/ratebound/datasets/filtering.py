@@ -38,7 +38,7 @@ def load_filtering(folder: str | Path, seed: int = 0) -> Splits:
     -------
     Splits
         `y` says "repaid", `X` holds 16 numbers as they are, for lattices, and `monotone` the signs of
-        the four that have one. Among the columns, `region` is 1 to 10, and `label_real`, from -1 to 1, is
+        the four that have one. In the columns, `region` is 1 to 10, and `label_real`, from -1 to 1, is
         what the base model regresses on: 1 for every loan that was repaid, anything for the others.
 
     Raises
