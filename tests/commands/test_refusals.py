@@ -36,10 +36,10 @@ TABLES = {
     "": "empty: its first line must name the columns",
     "a,y\n": "holds no rows",
     "a,y\n1,0\n2,1,3\n": "line 3: 3 cells, but the first line names 2 columns",
-    "a,y\n1,0\n\n2\n": "line 4: 1 cells where",
+    "a,y\n1,0\n\n2\n": "line 4: 1 cells, but",
     'a,y\n1,"0\n': "line 2: unexpected end of data",
     "a,a,y\n1,2,0\n": "two columns are named 'a'",
-    "1,0\n2,1\n": "the first line looks like a row, 1, 0, and should name the columns: --no-header",
+    "1,0\n2,1\n": "the first line looks like a row, 1, 0, and should name the columns: use --no-header",
     "a,b\nc,y\na,b\nc,y\n": "the first line looks like a row, a, b",
     "a\0,y\n1,0\n": "it holds zero bytes",
 }
@@ -63,7 +63,7 @@ def test_files_that_are_none(train, tmp_path):
     assert "there is no file" in train(tmp_path / "none.csv", "--label", "y")
     assert "there is no file" in train(tmp_path / "none.parquet", "--label", "y")
     (tmp_path / "odd.csv").write_bytes(b"a,y\n\x81\xe9,0\n")
-    assert "neither in UTF-8 nor in cp1252: say --encoding" in train(
+    assert "neither in UTF-8 nor in cp1252: set --encoding" in train(
         tmp_path / "odd.csv", "--label", "y"
     )
     (tmp_path / "people.xlsx").write_bytes(b"PK")

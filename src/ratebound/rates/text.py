@@ -185,10 +185,11 @@ class _Reader:
         raise ValueError(f"cannot read {_short(part)!r}{where}: {message}")
 
     def rewritten(self, node: ast.AST, message: str) -> None:
-        """Fail with the whole text in our words, if its names are those of other libraries."""
+        """Fail with the whole text in our words, if it uses other libraries' names."""
         words = in_our_words(self.tree, (*GOALS, *KINDS, *CURVES, *EXTREMES, "abs", "column", "missing"))
-        parts = () if words is None else (_Reader.promise, _Reader.objective)
-        for part in parts:
+        if words is None:
+            return
+        for part in (_Reader.promise, _Reader.objective):
             try:
                 ours = _read(words, part)
             except ValueError:
