@@ -36,11 +36,16 @@ def few_at_a_time(monkeypatch):
     monkeypatch.setattr(on_disk, "ROWS_AT_ONCE", 64)
 
 
+def without_other_groups(text):
+    """An audit without its line on groups that no promise names: on disk they are named, not measured."""
+    return [line for line in text.splitlines() if "No promise names" not in line]
+
+
 def test_audits_certificates_and_predictions_are_those_of_rows_in_memory(run, model, rows, tmp_path):
     files = str(rows / "*.parquet")
     for use in (["audit", "--label", "income"], ["certify", "--label", "income", "--in-expectation"]):
         memory, disk = (run(use[0], model, at, *use[1:], *how) for at, how in ((files, []), (rows, [])))
-        assert disk.out == memory.out
+        assert without_other_groups(disk.out) == without_other_groups(memory.out)
         assert disk.status == memory.status
         assert "stay on disk" in disk.err
         assert run(use[0], model, files, *use[1:], "--on-disk").out == memory.out
@@ -102,7 +107,8 @@ def test_rows_without_a_label_are_left_out_if_asked_for(run, model, rows, tmp_pa
     assert "drop" in run(*ask, "--on-disk").err
     memory = run(*ask, "--drop-unlabelled")
     assert "320 rows" in memory.out
-    assert run(*ask, "--drop-unlabelled", "--on-disk").out == memory.out
+    disk = run(*ask, "--drop-unlabelled", "--on-disk")
+    assert without_other_groups(disk.out) == without_other_groups(memory.out)
     train = [tmp_path / "some.parquet", "--label", "income", "--epochs", "1", "--on-disk"]
     answer = run("train", *train, "--drop-unlabelled", "--out", tmp_path / "trained")
     assert "80 of 400 rows" in answer.err

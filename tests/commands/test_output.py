@@ -102,7 +102,7 @@ def test_letters_that_the_output_cannot_hold(model, new_people, monkeypatch):
 
 @pytest.mark.parametrize("error", [RuntimeError("x"), KeyError("x"), AssertionError("x")])
 def test_a_defect_is_not_a_broken_promise(run, model, new_people, monkeypatch, error):
-    def defect(*_):
+    def defect(*_, **__):
         raise error
 
     monkeypatch.setattr("ratebound.commands.audit.table_for", defect)

@@ -43,7 +43,7 @@ SLIPS = [
     ({"features": "age"}, "features takes a list of columns"),
     ({"constraints": "recall() >= 95"}, "did you mean"),
     ({"constraints": None}, "subject_to takes constraints"),
-    ({"constraints": [rb.recall() == 0.9]}, "got False; == and != only say"),
+    ({"constraints": [rb.recall() == 0.9]}, "got False; == and != only test"),
 ]
 
 
@@ -109,8 +109,6 @@ def test_groups_are_columns(given):
     promise = "recall() >= 0.1"
     with pytest.raises(TypeError, match=wrong):
         rb.RateConstrainedClassifier(promise).fit(X, Y, sensitive_features=given)
-    with pytest.raises(TypeError, match=wrong):
-        rb.RateConstrainedClassifier(promise, sensitive_features=given)
     short = rb.Training(epochs=2)
     model = rb.RateConstrainedClassifier(promise, training=short, random_state=0).fit(X, Y)
     with pytest.raises(TypeError, match=wrong):

@@ -51,7 +51,7 @@ from ratebound.problem.guessing import copied_by, with_known_groups
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Asked, Problem, as_problem
-from ratebound.problem.sharing import any_shared, is_whole
+from ratebound.problem.sharing import any_shared
 from ratebound.problem.spelling_out import counting, rows_counted, spelled_out
 from ratebound.problem.summaries import digest_of
 from ratebound.rates.demands import Demand, form_of
@@ -254,17 +254,14 @@ def audit(
 
 
 def _beside(compiled: Compiled, tally: Tally, model: Any) -> tuple[Baseline, ...]:
-    """The model and the simplest ones beside it, on these rows; without promises too, if it holds that.
-
-    Rows that are not in memory are not read again for it.
-    """
+    """The model and the simplest ones beside it, on these rows; without promises too, if it holds that."""
     first, *others = simplest(compiled, tally) or (None,)
     if first is None:
         return ()
     mixture = getattr(model, "solution_", model)
     plain = without_promises(mixture) if isinstance(mixture, Mixture) else None
     people = {name: lines.source for name, lines in tally.lines.items()}
-    if plain is not None and all(map(is_whole, people.values())):
+    if plain is not None:
         again = tallied(judged(plain), people, places_of(compiled.problem), tally.clustered)
         others.insert(0, baseline(PLAIN, compiled, again))
     return (first, *others)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -255,10 +255,6 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     solution_: Policy
     certificate_: Certificate
     __metadata_request__fit = {"columns": True}  # noqa: RUF012  # scikit-learn's own convention
-
-    def __new__(cls, *_: Any, **named: Any) -> Self:
-        refuse_groups(named)
-        return super().__new__(cls)
 
     def __init__(
         self,
