@@ -122,7 +122,7 @@ def test_rows_move_promises_as_their_covariance_says():
         rates = [rate for demand in demands for rate in demand.expression.rates]
         known = tallied(judged_scores({"train": scores}, ""), {"train": population}, rates)
         moves = row_moves(tallied(NOBODY, compiled.populations, rates), demands)
-        moved, variances = moves.of((scores > 0).astype(int))
+        moved, variances, _ = moves.of((scores > 0).astype(int))
         np.testing.assert_allclose(variances, np.diag(covariance(known, demands)), rtol=0.02)
         np.testing.assert_allclose(moved.sum(axis=1), 0.0, atol=1e-9)
 

@@ -181,19 +181,23 @@ class RowMoves:
     coefficients: Array  # (m, R) of the rates in each demand
     together: Array | None = None  # (n,) which rows were drawn together, if some were
 
-    def of(self, decided: Array) -> tuple[Array, Array]:
-        """How far each row moves each demand, (m, n), if it is decided so (n,); and variances (m,)."""
+    def of(self, decided: Array, some: Array | slice = slice(None)) -> tuple[Array, Array, Array]:
+        """How far `some` rows move each demand, (m, k), if all rows are decided so (n,).
+
+        Also the variances (m,) by all rows and imagined ones, and the share (m,) of them that is not
+        imagined. Rows that were drawn together count as one.
+        """
         code = self.line * self.hits.shape[2] + decided
         rows = self.counts(decided)
         moved, _, imagined = self._of_lines(rows, np.arange(len(self.hits)))
         demands = self.coefficients @ moved
-        found: Array = demands[:, code]
         if self.together is None:
-            variances = (rows * demands**2).sum(axis=1)
+            own, variances = demands[:, code[some]], (rows * demands**2).sum(axis=1)
         else:
-            found = np.stack([np.bincount(self.together, each) for each in found])
-            variances = (found**2).sum(axis=1)
-        return found, variances + self.coefficients**2 @ imagined
+            every = np.stack([np.bincount(self.together, each) for each in demands[:, code]])
+            own, variances = every[:, some], (every**2).sum(axis=1)
+        whole = variances + self.coefficients**2 @ imagined
+        return own, whole, variances / np.maximum(whole, 1e-300)
 
     def counts(self, decided: Array) -> Array:
         """How many rows of each line are decided as each class, (L · D,), if all are so (n,)."""

@@ -450,7 +450,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         judged = self.solution_.violations
         self.violations_, self.prices_ = (
             dict(zip(compiled.labels, values.tolist(), strict=True))
-            for values in (judged.get(OUT_OF_FOLD, judged["train"]), pool.paid())
+            for values in (judged[OUT_OF_FOLD if OUT_OF_FOLD in judged else "train"], pool.paid())
         )
         self.multipliers_ = self.prices_
         self._learned: Any = None

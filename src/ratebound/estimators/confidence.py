@@ -30,7 +30,7 @@ SHARES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)  # of standard errors that are
 DRAWS = 2000  # of the multipliers
 MOST = 2**27  # numbers that influences of rules may take
 TOGETHER = 360  # deviations of rules that are drawn together
-ROWS = 20_000  # rows whose influences say how rules vary together
+ROWS = 5000  # rows whose influences say how rules vary together
 LOOKED = 10.0  # independent rules that the largest deviation is at most of, about
 WORTH = 0.3  # share of what a model gains that a unit of confidence may cost
 REFINED = 3  # halvings of the way to the cheapest rule that is sure enough
@@ -47,19 +47,20 @@ def deviations(influence: Array, random: np.random.Generator) -> Array:
     flat = influence.reshape(-1, influence.shape[-1])
     values, vectors = np.linalg.eigh((flat @ flat.T).astype(float))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    drawn = random.standard_normal((DRAWS, len(root))) @ root.T
+    normal = random.standard_normal((DRAWS, len(root)), dtype=np.float32)
+    drawn = normal @ root.T.astype(np.float32)
     return np.asarray(drawn.reshape(DRAWS, *influence.shape[:2]))
 
 
-def standardized(moved: Array, variances: Array, chosen: Array) -> Array:
-    """How far the `chosen` rows move each promise, in standard errors (m, rows + m).
+def standardized(moved: Array, real: Array) -> Array:
+    """How far some rows move each promise, (m, rows), in standard errors (m, rows + m).
 
-    Variances (m,) count imagined rows too. What these add is in the last m columns, one a promise: a
-    recall of 1 that no row here moves may still be less than 1 on new rows.
+    `real` (m,) is the share of the variances that is not by imagined rows. What these add is in the last
+    m columns, one a promise: a recall of 1 that no row here moves may still be less than 1 on new rows.
     """
-    own = moved[:, chosen] - moved[:, chosen].mean(axis=1, keepdims=True)
+    own = moved - moved.mean(axis=1, keepdims=True)
     length = np.linalg.norm(own, axis=1)
-    told = np.where(length > 0, ((moved**2).sum(axis=1) / variances).clip(0.0, 1.0), 0.0)
+    told = np.where(length > 0, real, 0.0)
     rows = own * (np.sqrt(told) / np.maximum(length, SMALLEST))[:, None]
     return np.hstack([rows, np.diag(np.sqrt(1.0 - told))])
 
@@ -153,7 +154,8 @@ class Curve:
         near = self._chosen_among(max(1, min(MOST // (len(chosen) * m), TOGETHER // m)))
         influence = np.empty((len(near), m, len(chosen) + m), dtype=np.float32)
         for place, weights in enumerate(near):
-            influence[place] = standardized(*rules.moves.of(rules.decided(weights)), chosen)
+            moved, _, real = rules.moves.of(rules.decided(weights), chosen)
+            influence[place] = standardized(moved, real)
         return deviations(influence, random).max(axis=1)
 
     def _chosen_among(self, most: int) -> list[Array]:

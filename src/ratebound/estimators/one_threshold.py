@@ -132,8 +132,8 @@ class EveryThreshold:
         ratios = self._ratios
         for number, place in enumerate(places):
             decided = (self.scores >= self.at[place]).astype(np.intp)
-            moved, variances = moves.of(decided)
-            influence[number] = standardized(moved, variances, chosen)
+            moved, variances, real = moves.of(decided, chosen)
+            influence[number] = standardized(moved, real)
             at_bound = np.where(ratios, variances_at_bound(moves, decided), 0.0)
             errors[number] = np.sqrt(np.maximum(variances, at_bound))
         drawn = deviations(influence, random)

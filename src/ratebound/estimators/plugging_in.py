@@ -12,7 +12,7 @@ rule decides, without chance; only where none keeps the promises, and a mixture 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,6 +45,7 @@ from ratebound.rates.kinds import referral_of
 from ratebound.rates.named import error_rate
 from ratebound.solution.determinize import Outcome, evaluate
 from ratebound.solution.mixture import Mixture, mixture
+from ratebound.solution.record import Pending
 from ratebound.solution.solutions import shrink
 from ratebound.solution.status import KEPT, MOST_NAMED, SearchWords, Status, status_in
 
@@ -241,17 +242,24 @@ class ChosenRule:
             others = partial(least_violation, trace.violations, trace.scale)
             broken = own.violations["train"]
             status = status_in(RULES, trace.constraints, broken, others, trace.scale)
-        if own is not mixed:
+
+        @cache
+        def there() -> Outcome:  # five passes over the rows, for those who ask
+            if own is mixed:
+                return evaluate(own, compiled)
             objective, *violations = self.rules.deployed(rule.weights)
-            there = Outcome(float(objective), np.array(violations))
-        else:
-            there = evaluate(own, compiled)
+            return Outcome(float(objective), np.array(violations))
+
         each = (0.0,) * score_count(compiled.label_count)
         calibration = Calibration(1.0, each, OUT_OF_FOLD, compiled.sizes[FIRST])
         return replace(own, calibration=calibration).recorded(
             status=status,
-            objectives={"train": there.objective, OUT_OF_FOLD: own.record.objectives["train"]},
-            violations={"train": there.violations, OUT_OF_FOLD: own.violations["train"]},
+            objectives=Pending(
+                "train", lambda: there().objective, {OUT_OF_FOLD: own.record.objectives["train"]}
+            ),
+            violations=Pending(
+                "train", lambda: there().violations, {OUT_OF_FOLD: own.violations["train"]}
+            ),
         )
 
     def only_few(self, status: Status) -> bool:

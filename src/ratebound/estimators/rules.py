@@ -37,11 +37,11 @@ from ratebound.rates.kinds import TWO, is_count
 RADIUS = 100.0  # what a violation may cost at most, in units of the objective
 ROUNDS = 80  # rules asked for at each margin, at most
 GAP = 1e-6  # of the program, in units of the objective, at which its multipliers are the best
-AT_ONCE = 2**22  # decisions of rules evaluated at a time
+AT_ONCE = 2**19  # decisions of rules evaluated at a time
 SCALES = np.r_[np.linspace(0.9, 1.1, 11), 1.15, 1.2, 1.3]  # of multipliers, around the program's
 NUDGES = (0.9, 0.95, 0.98, 1.02, 1.05, 1.1)  # of one of them
 DEAR = 2e-4  # of the objective, that a single rule may cost more than a mixture
-STEPS = np.linspace(0, 1, 10)[1:-1]  # between two multipliers
+STEPS = np.linspace(0, 1, 6)[1:-1]  # between two multipliers
 MIXED = 4  # rules of a mixture between which others are looked for
 NUDGED = 8  # multipliers that are moved one by one, the largest
 FAR = 10.0  # times DEAR, from which on thresholds are tried too
@@ -349,7 +349,8 @@ class Rules:
         """The standard errors (m,) of a rule's violations on as many new rows as these."""
         if not self.promises:
             return np.empty(0)
-        return np.sqrt(np.maximum(self.moves.of(self.decided(rule.weights))[1], 1e-24))
+        variances = self.moves.of(self.decided(rule.weights), slice(0))[1]
+        return np.sqrt(np.maximum(variances, 1e-24))
 
     # --- as a trace --------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ import numpy as np
 from ratebound.base.arrays import Array, as_like, namespace
 from ratebound.base.checks import check_number, check_whole
 from ratebound.base.linear_program import worst_violation
+from ratebound.base.simplex import least_fined
 from ratebound.base.solver import Unsolved, solve, weights_of
 from ratebound.game.players import (
     Averaging,
@@ -31,6 +32,7 @@ from ratebound.game.players import (
 )
 
 LEAST_WEIGHT = 1e-6  # of the objective; dividing by less leaves few digits of a bound
+FEW = 30  # constraints, up to which programs are solved by a simplex method of our own
 NEW = 1e-12  # by how much a new answer must beat the others to bring anything new
 
 
@@ -97,6 +99,10 @@ def elastic(values: Array, radius: float) -> Elastic:
     if m == 0:
         best = np.arange(count) == values[:, 0].argmin()
         return Elastic(float(values.min()), np.ones(1), best.astype(float))
+    few = least_fined(values, radius) if m <= FEW else None
+    if few is not None:
+        value = few[0] @ values[:, 0] + radius * worst_violation(few[0] @ values[:, 1:])
+        return Elastic(float(value), np.append(1.0, few[1]), few[0])
     A = np.column_stack([values[:, 1:].T, -np.ones(m)])
     try:
         solved = solve(np.append(values[:, 0], radius), A, np.zeros(m), np.zeros(count, dtype=int))

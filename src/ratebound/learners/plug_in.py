@@ -38,6 +38,7 @@ SMALL_TREES = {"n_estimators": 20, "learning_rate": 0.25, "n_jobs": 1}
 # Of small trees, towards the share of a group. Without it they diverge if a group has few rows: on nine
 # races of ACSIncome the log loss out of fold was 4.5, and .68 by shares alone; with it .004.
 SHRUNK = 5.0
+COARSE = {"max_bin": 63, "force_row_wise": True}  # takes LightGBM less time, at the same log loss
 LEARNING_RATES = (0.003, 0.01)  # of networks
 MANY_ROWS = 20_000  # from which trees of labels are as large as their library makes them
 LEAST = 20  # rows in a leaf, as LightGBM has it
@@ -267,7 +268,7 @@ def _small(labels: Learner, *, gaps: bool = False) -> Learner:
     if type(estimator) is LogisticRegression:
         return Oracle(clone(estimator).set_params(class_weight=None))
     if library_of(estimator) == "lightgbm":
-        few = {"num_leaves": 8, "min_child_samples": 5, "reg_lambda": SHRUNK}
+        few = {"num_leaves": 8, "min_child_samples": 5, "reg_lambda": SHRUNK} | COARSE
         return _lightgbm(**SMALL_TREES | few | _own(estimator))
     if library_of(estimator) == "xgboost":
         return _xgboost(**SMALL_TREES | {"max_depth": 3} | _own(estimator))
@@ -401,8 +402,10 @@ def expected(costs: Array, values: Array) -> Array:
     """
     each = costs.reshape(len(costs), -1, len(values))
     total = np.zeros((*each.shape[:2], values.shape[1]))
+    own = np.empty_like(total)
     for column in np.flatnonzero(each.any(axis=(0, 1))):
-        total += each[:, :, column, None] * values[column]
+        np.multiply(each[:, :, column, None], values[column], out=own)
+        total += own
     return total
 
 

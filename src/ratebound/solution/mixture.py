@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -153,7 +153,7 @@ class Mixture:
         return {name: self.problem.shown(value) for name, value in self.record.objectives.items()}
 
     @property
-    def violations(self) -> dict[str, Array]:
+    def violations(self) -> Mapping[str, Array]:
         """The expected violation of each constraint (m,), feasible where <= 0, by population."""
         return self.record.violations
 

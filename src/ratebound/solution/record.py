@@ -7,6 +7,7 @@ numbers. `Course` is what a page draws of the candidates; it stays in memory.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -99,6 +100,30 @@ def course_of(trace: Trace) -> Course:
     return Course(trace.setting, trace.round, shown, trace.violations, trace.scale, down)
 
 
+class Pending(Mapping[str, Any]):
+    """Values by name, of which one is worked out when it is first asked for; a plain dict in files."""
+
+    def __init__(self, name: str, work: Callable[[], Any], known: dict[str, Any]) -> None:
+        self._name, self._work, self._known = name, work, known
+
+    def __getitem__(self, name: str) -> Any:
+        if name == self._name and name not in self._known:
+            self._known[name] = self._work()
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name == self._name or name in self._known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((self._name, *(name for name in self._known if name != self._name)))
+
+    def __len__(self) -> int:
+        return len(self._known) + (self._name not in self._known)
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
+        return dict, (dict(self),)
+
+
 @dataclass(frozen=True, eq=False)
 class Record:
     """What is known about a model, apart from how it decides.
@@ -108,8 +133,8 @@ class Record:
 
     problem: Problem
     status: Status
-    objectives: dict[str, float] = field(default_factory=dict)  # "train" and every watched population
-    violations: dict[str, Array] = field(default_factory=dict)  # (m,) each, feasible where <= 0
+    objectives: Mapping[str, float] = field(default_factory=dict)  # "train" and every watched population
+    violations: Mapping[str, Array] = field(default_factory=dict)  # (m,) each, feasible where <= 0
     setting: int | None = None  # the setting its members come from, None where from several
     seed: int | None = None  # of the training
     data: str | None = None  # the digest of the training rows, `Compiled.digest`
@@ -152,7 +177,7 @@ class Record:
         return {
             **to_plain(self.problem),
             "status": status | said,
-            "objectives": self.objectives,
+            "objectives": dict(self.objectives),
             "violations": {name: values.tolist() for name, values in self.violations.items()},
             **{name: getattr(self, name) for name in PLAIN},
             "made": self.made.to_json(),
