@@ -11,7 +11,7 @@ ACSIncome is read from `--acs FOLDER`, `$RATEBOUND_BENCH`, or `../shared/bench`:
 2018, as split by Aequitas. The model sees the race there, as is usual for this table.
 
     python benchmarks/new_rows.py --tables adult compas --models linear --redraws 20 --jobs 8
-    python benchmarks/new_rows.py --tables acs --rows 20000
+    python benchmarks/new_rows.py --tables acs --rows 20000 --judged 120000
 """
 
 import argparse
@@ -53,6 +53,7 @@ class People:
     moment: str
     bound: dict
     rows: int  # of a sample
+    judged: int = JUDGED  # other rows that say what is true, at most
 
     def only(self, rows):
         return self.X[rows], self.y[rows], {name: values[rows] for name, values in self.columns.items()}
@@ -62,7 +63,7 @@ class People:
         random = np.random.default_rng(seed)
         while True:
             order = random.permutation(len(self.y))
-            rows, others = order[: self.rows], order[self.rows :][:JUDGED]
+            rows, others = order[: self.rows], order[self.rows :][: self.judged]
             if set(self.sensitive[rows][self.y[rows]]) == set(self.sensitive):
                 return rows, others
 
@@ -290,6 +291,7 @@ def main():
         "--without", nargs="+", default=[], choices=[*WAYS][1:], help="ways to leave out"
     )
     parser.add_argument("--rows", type=int, help="of a sample, in place of what is usual for the table")
+    parser.add_argument("--judged", type=int, default=JUDGED, help="other rows, at most, for the truth")
     parser.add_argument("--redraws", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1, help="samples measured at once, a core each")
     parser.add_argument("--acs", type=Path, default=FOLDER, help="the folder of ACSIncome's two files")
@@ -303,7 +305,7 @@ def main():
         print(f"ACSIncome is left out: {given.acs} lacks its files. Name their folder by --acs.\n")
     print(f"{given.redraws} samples of each table, on {machine()}.\n")
     for name in given.tables:
-        load = partial(table, name, given.rows, given.acs)
+        load = partial(table, name, given.rows, given.acs, given.judged)
         cells = [(model, seed) for model in given.models for seed in range(given.redraws)]
         found = Parallel(given.jobs)(delayed(measured)(load, ways, *cell) for cell in cells)
         told = []
@@ -312,10 +314,10 @@ def main():
         print(markdown([f"{name}, {load().rows:,} rows", *HEADS], told) + "\n", flush=True)
 
 
-def table(name, rows, folder):
-    """A table, of which this many rows are a sample."""
+def table(name, rows, folder, judged=JUDGED):
+    """A table, of which this many rows are a sample, and at most so many others say what is true."""
     people = acs(folder) if name == "acs" else TABLES[name]()
-    return people if rows is None else replace(people, rows=rows)
+    return replace(people, rows=rows or people.rows, judged=judged)
 
 
 if __name__ == "__main__":
