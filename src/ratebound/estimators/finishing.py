@@ -208,8 +208,8 @@ def with_best_draw(
     outside = {OUT_OF_FOLD: violations} if folds else {}
     return chosen.recorded(
         status=status,
-        objectives=chosen.record.objectives | {"train": outcome.objective},
-        violations=chosen.record.violations | {"train": outcome.violations} | outside,
+        objectives={**chosen.record.objectives, "train": outcome.objective},
+        violations={**chosen.record.violations, "train": outcome.violations, **outside},
     )
 
 
