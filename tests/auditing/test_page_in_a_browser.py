@@ -167,6 +167,43 @@ def test_it_needs_no_script_and_has_its_landmarks(opened):
         assert page.locator(link.get_attribute("href")).is_visible()
 
 
+def test_the_paper_reaches_the_edges_of_a_wide_window(opened):
+    for scheme in ("light", "dark"):
+        page = opened(viewport={"width": 1600, "height": 600}, color_scheme=scheme)
+        body, paper = page.evaluate(
+            "['body', '.ratebound'].map("
+            "(s) => getComputedStyle(document.querySelector(s)).backgroundColor)"
+        )
+        assert body == paper
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_folds_are_closed_on_a_screen_and_open_on_paper(opened, script):
+    page = opened(java_script_enabled=script)
+    inside = page.locator("#formulas table")
+    assert not inside.is_visible()
+    page.emulate_media(media="print")
+    assert inside.bounding_box()["height"] > 20
+    page.emulate_media(media="screen")
+    page.locator("#formulas summary").click()
+    assert inside.is_visible()
+
+
+def test_a_link_opens_the_fold_that_it_leads_to(opened):
+    page = opened()
+    page.locator("nav a[href='#checking']").click()
+    assert page.locator("#checking table").first.is_visible()
+
+
+def test_dots_come_before_any_table(opened, report):
+    page = opened()
+    dots = page.locator("main svg.dots g")
+    assert dots.count() >= len(report.promises)
+    below = dots.first.bounding_box()["y"]
+    assert below < page.locator("main table").first.bounding_box()["y"]
+    assert dots.first.get_attribute("data-at") == "promises/0"
+
+
 def test_it_prints_on_a4(opened):
     content = opened().pdf(prefer_css_page_size=True)
     sizes = {part.split(b"]")[0] for part in content.split(b"/MediaBox [")[1:]}

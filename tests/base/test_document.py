@@ -18,8 +18,11 @@ from ratebound.base.document import (
     Conclusion,
     Datum,
     Document,
+    Dot,
+    DotChart,
     Fact,
     Head,
+    Panel,
     Paragraph,
     Quoted,
     Remark,
@@ -161,6 +164,56 @@ def test_html_has_everything_and_runs_nothing_of_it(write):
     assert ("id=" in write(DOCUMENT)) == (write is as_page)
     for said in ("Title", "small print", "Broken", "One is broken.", "≥ ", "0.9500", "broken"):
         assert said in words
+
+
+DOTS = DotChart(
+    "two dots",
+    (
+        Panel(
+            "Rates", (Dot(EVIL, "0.5000, kept", 0.5, (0.4, 0.6), 0.3, "kept", "rates/0"),), (0.0, 1.0)
+        ),
+        Panel("Counts", (Dot("n" * 60, "12", 12.0),), (0.0, 40.0)),
+    ),
+)
+
+
+def test_a_section_without_a_name_is_on_the_page_too():
+    """Beside a section with a name; what follows a section stays behind it."""
+    plain = Section("Heron", (Paragraph("ibis"),))
+    parts = (Paragraph("crane"), Section("Egret", (), "egret"), plain, Paragraph("stork"))
+    page = as_page(Document("", "", parts, dict))
+    words = "".join(Seen(page).words)
+    places = [words.rindex(said) for said in ("crane", "Egret", "Heron", "ibis", "stork")]
+    assert places == sorted(places)
+    assert page.index("crane") < page.index("<main") < page.index("stork")
+    assert page.count("href=") == 2  # to skip to the report, and to the named section
+
+
+def test_a_folded_section_is_closed_on_a_page_and_whole_elsewhere():
+    document = Document("", "", (Section("Fold", (Paragraph("inside"),), "fold", folded=True),), dict)
+    assert "<details><summary><h2" in as_page(document)
+    assert "<details open" not in as_page(document)
+    for write in (as_text, as_markdown, as_page, as_fragment):
+        assert "inside" in write(document)
+
+
+def test_dots_are_drawn_where_their_numbers_are():
+    page = as_page(Document("", "", (DOTS,), dict))
+    seen = Seen(page)
+    assert EVIL.split("|")[0] in "".join(seen.words)
+    assert seen.tags.count("circle") == 2
+    assert 'cx="50.00%"' in page  # the middle of the axis
+    assert 'x1="40.40%" x2="59.60%"' in page
+    assert 'cx="30.80%"' in page  # 12 of 40, within margins of 2%
+    assert 'data-at="rates/0"' in page
+    assert as_text(Document("", "", (DOTS,), dict)).endswith("two dots")
+
+
+def test_what_is_broken_shows_the_digits_that_decide():
+    assert rate(40.00000003, beside=40.0).shown == "40.0"  # by rounding alone
+    assert rate(40.00000003, beside=40.0, broken=True).shown == "40.00000003"
+    assert rate(40.0, beside=40.00000003, broken=True).shown == "40.00000000"
+    assert rate(40.0, beside=40.0, broken=True).shown == "40.0"
 
 
 def test_json_is_the_data():

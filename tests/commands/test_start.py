@@ -13,7 +13,9 @@ import ratebound as rb
 
 PAGE = (Path(__file__).parents[2] / "docs" / "start.md").read_text("utf-8").replace("\\\n", "")
 SHOWN = re.findall(r"^\$ ratebound (.*)\n((?:(?!\$ |```).*\n)*)", PAGE, re.MULTILINE)
-RESULT = re.compile(r"[-+]?\d[\d,.]*|–|holds|may not hold|kept|BROKEN|NOT SHOWN|[─\s]+")
+RESULT = re.compile(
+    r"[-+]?\d[\d,.]*|–|holds|may not hold|(?:not )?certified|kept|BROKEN|NOT SHOWN|[─\s]+"
+)
 DIFFERS = re.compile(r"…|Audit of|Certificate of|Certified|Training on|up to 50K$")  # with fewer rows
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.utils import check_random_state
 
 import ratebound as rb
 
@@ -73,7 +74,8 @@ def test_rows_that_differ_keep_the_seed_as_their_salt():
     X = rng.normal(size=(600, 2))
     y = X[:, 0] + rng.normal(size=600) > 0
     model = fitted("positive_rate() <= 0.3", X, y, 3)
-    assert model.solution_.decider.draw.salt == model.solution_.record.seed
+    assert model.solution_.decider.draw.salt == check_random_state(3).randint(2**31 - 1)
+    assert model.solution_.record.seed == 3  # as it was given
     chance = model.decision_proba(X)[:, 1]
     assert model.audit(X, y).promises[0].value == pytest.approx(chance.mean(), abs=1e-12)
     assert model.status_.feasible

@@ -179,10 +179,10 @@ def test_the_rule_can_be_read():
         'sex == "M" & old == 1: yes from 1 with probability 0.5, elsewhere with probability 0.2',
     ]
     assert PAIRED.rule.splitlines()[1:] == [
-        'sex == "F" & old == 1: by model 1 (with probability 0.5), yes from 0; '
-        "by model 0 (with probability 0.5), yes from 0",
-        'sex == "M" & old == 1: by model 0 (with probability 0.2), always yes; '
-        "by model 1 (with probability 0.8), yes from 1 with probability 0.375",
+        'sex == "F" & old == 1: by model 2 (with probability 0.5), yes from 0; '
+        "by model 1 (with probability 0.5), yes from 0",
+        'sex == "M" & old == 1: by model 1 (with probability 0.2), always yes; '
+        "by model 2 (with probability 0.8), yes from 1 with probability 0.375",
     ]
     assert str(POLICY).startswith("a mixture of 3 sets of thresholds by sex, old: feasible")
 

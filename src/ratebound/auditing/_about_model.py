@@ -190,7 +190,7 @@ def training(report: Audit) -> doc.Section | None:
         parts += [doc.Paragraph(f"{tried}. {_ended(card)}"), doc.Remark(CHOICE)]
     if record.course is not None:
         parts += _charts(record.course, report)
-    return doc.Section("Training and choice", tuple(parts), "training")
+    return doc.Section("Training and choice", tuple(parts), "training", folded=True)
 
 
 def _reached(card: Card) -> list[doc.Paragraph]:
@@ -338,7 +338,7 @@ def deciding(report: Audit) -> doc.Section | None:
         parts.append(doc.ReportTable(caption, doc.heads("member", *heads), rows))
         if len(model) > MEMBERS:
             parts.append(doc.Remark(f"The first {MEMBERS} of {len(model):,} members."))
-        said = f"A member is one of the models, which are numbered from 0, at thresholds. {said}"
+        said = f"A member is one of the models, with its thresholds. {said}"
     if card.randomised:
         said += (
             " One member decides each row, drawn by a hash of the row or of its id: the same row always "
@@ -370,7 +370,7 @@ def columns(report: Audit) -> doc.Section | None:
         parts.append(doc.Paragraph("It sees features without names, as they were given."))
     elif any(each.missing is not None for each in card.columns):
         parts.append(doc.Remark("Missing and distinct values are counted on the rows trained on."))
-    return doc.Section("What the model sees", tuple(parts), "columns")
+    return doc.Section("What the model sees", tuple(parts), "columns", folded=True)
 
 
 def _used(title: str, own: Sequence[tuple[UsedColumn, str]]) -> Iterator[doc.Part]:

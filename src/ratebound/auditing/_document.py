@@ -10,12 +10,25 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ratebound.auditing._about_model import columns, deciding, prices, training
+from ratebound.auditing._first_page import (
+    STATES,
+    WHICH,
+    chance,
+    cost,
+    facts,
+    known_limits,
+    notes,
+    overview,
+    sign_off,
+    state_of,
+)
 from ratebound.auditing._groups import ALL, Confusion, Group, cells, heads, weight_text
 from ratebound.auditing.unpromised import FEWEST
 from ratebound.auditing.wording import (
+    certificate_of,
     heading,
     interval_text,
-    limits,
+    on_new_rows,
     percent,
     summary,
     worst_cases,
@@ -30,12 +43,6 @@ if TYPE_CHECKING:  # the report is read from these functions
 
 GROUPS, TABLES, CLASSES = 40, 12, 20  # groups, tables of decisions, and their classes, that are printed
 CONFUSED = "what rows of each label are decided to be, and which share of them"
-STATES: dict[str, doc.State] = {
-    "holds": "kept",
-    "may not hold": "uncertain",
-    "broken": "broken",
-    "not measured": "unmeasured",
-}
 METHODS = {
     "exact": "exact binomial (Clopper–Pearson)",
     "weighted": "binomial, as of the number of equally weighted rows that would vary as much",
@@ -50,12 +57,20 @@ NOTATION = (
     "ŷ is the decision, y the label, v an existing model’s decision; 1 is yes. P is a share of rows, N "
     "a number of them, E a mean; what stands behind the bar says among which rows."
 )
+ROOM = (
+    "Room is how far the value is on the right side of its bound. “Rows” counts the smallest set of "
+    "rows involved."
+)
 READING = (
-    "Room is how far the value is on the right side of its bound. In the drawing the line is the bound, "
-    "the dot this sample, the whisker the interval, and the shaded side is room; what lies far out is "
-    "cut off. On new rows from the same source a promise holds where the whole interval keeps it, is "
-    "broken where none of it does, and may not hold otherwise. That is said of each promise alone, and "
-    "an interval is not a certificate. “Rows” counts the smallest set of rows involved."
+    "In the drawing the line is the bound, the dot this sample, the whisker the interval, and the "
+    "shaded side is room; what lies far out is cut off. On new rows from the same source a promise "
+    "holds if the whole interval keeps it, is broken if no part of it does, and may not hold otherwise. "
+    "That is for each promise alone, and an interval is not a certificate."
+)
+TRAINED_ON = "The model was trained on these rows, so they have no interval for new rows."
+CERTIFIED = (
+    " If there is a certificate, it decides what is said about new rows, unless these rows show that a "
+    "promise is broken."
 )
 DECIDED = {
     "true_positives": "Yes, rightly (TP)",
@@ -70,14 +85,14 @@ DIGESTS = (
     "what the model sees of them, with labels, weights and groups as far as the promises ask: it is not "
     "to be compared with that of the rows audited."
 )
-WHICH = doc.heads("what", doc.Head("which", "words"))
 
 
 def whole(report: Audit) -> doc.Document:
-    """All of it, the most important first."""
-    return _document(report, (promised, certificate, promises, simplest, prices, groups, protected,
-                              confusions, training, deciding, columns, known_limits, sign_off,
-                              checking))  # fmt: skip
+    """All of it: a page to decide by, then the tables, then what is folded."""
+    first = (cost, overview, chance, known_limits, sign_off)
+    tables = (promises, certificate, promised, simplest, prices, groups, protected, confusions, deciding)
+    folded = (formulas, training, columns, checking)
+    return _document(report, (*first, *tables, *folded))
 
 
 def shown(report: Audit) -> doc.Document:
@@ -88,7 +103,7 @@ def shown(report: Audit) -> doc.Document:
 def printed(report: Audit) -> doc.Document:
     """What is printed: the tables alone, as much of them as one reads in a terminal."""
     one = report.objective
-    ends = one.why or interval_text(one.low, one.high, signed=False)
+    ends = one.why or ("" if report.trained else interval_text(one.low, one.high, signed=False))
     said = one.words if report.decided else f"{one.sense} {one.words}"
     parts: list[doc.Part] = [doc.Fact(said, doc.rate(one.value, "objective/value"), ends)]
     if report.promises:
@@ -142,64 +157,38 @@ def _document(report: Audit, sections: Sequence[Callable[[Audit], doc.Section | 
     return doc.Document(
         title="Audit",
         lead=heading(report),
-        parts=(*_facts(report), *(each for each in own if each is not None)),
+        parts=(*facts(report), *(each for each in own if each is not None)),
         data=report.to_dict,
-        conclusion=doc.Conclusion(summary(report) + ".", state, headline),
+        conclusion=doc.Conclusion(summary(report) + ".", state, headline, notes(report)),
         footer=f"Made by ratebound{made}. Every number here is in the audit’s JSON.",
     )
 
 
-def state_of(report: Audit) -> tuple[doc.State, str]:
-    """How the promises stand, and what is to be said first."""
-    if not report.promises:
-        return "nothing", "Nothing was promised"
-    broken = sum(promise.verdict == "broken" for promise in report.promises)
-    if broken:
-        which = "A promise is" if broken == 1 else f"{broken} promises are"
-        return "broken", f"{which} broken"
-    if not report.kept:
-        return "broken", "Not every promise is kept on these rows"
-    if report.certain:
-        own = "The promise holds" if len(report.promises) == 1 else "Every promise holds, each alone,"
-        return "kept", f"{own} on new rows at {percent(report.confidence)}"
-    if report.provenance is not None and report.provenance.unseen is False:
-        return "uncertain", "Kept on the rows it was trained on, which shows nothing about new ones"
-    return "uncertain", "Kept on these rows, but not shown for new ones"
-
-
-def _facts(report: Audit) -> list[doc.Fact]:
-    """The numbers that people ask for first."""
-    one, total = report.objective, len(report.promises)
-    done = "Minimised: " if one.sense == "minimize" else "Maximised: "
-    done = "" if report.decided else done
-    ends = f"{percent(report.confidence)} bounds {interval_text(one.low, one.high, signed=False)}"
-    name, rows = next(iter(report.populations.items()))
-    kept = sum(bool(promise.kept) for promise in report.promises)
-    facts = [doc.Fact("Promises kept on these rows", f"{kept} of {total}")] if total else []
-    facts.append(doc.Fact(f"{done}{one.words}", doc.rate(one.value, "objective/value"), one.why or ends))
-    facts.append(doc.Fact("Rows audited", doc.count(rows, f"populations/{name}")))
-    if report.card is not None:
-        own = report.card.mixture.certificate
-        said = "Refused" if own is None or not own.holds else f"Holds at {percent(own.confidence)}"
-        facts.append(doc.Fact("Certificate", "None" if own is None else said))
-    if report.signed is not None:
-        facts.append(doc.Fact("Signed by", report.signed.owner, f"until {report.signed.expires}"))
-    return facts
-
-
 def promised(report: Audit) -> doc.Section:
-    """What was asked for, in words and as formulas."""
-    one = report.objective
-    aim = "As low as possible" if one.sense == "minimize" else "As high as possible"
-    aim = "Measured beside the promises" if report.decided else aim
-    rows: list[doc.Row] = [(aim, doc.Quoted(one.words), doc.Quoted(one.formula, formula=True))]
+    """What was asked for, in words."""
+    rows: list[doc.Row] = [(_aim(report), doc.Quoted(report.objective.words))]
     for each in report.promises:
         goal = each.name.split(":")[0] if each.name != each.words else ""
-        formula = doc.Quoted(each.formula, formula=True)
-        rows.append(((each.sentence, goal), doc.Quoted(each.words), formula))
-    named = tuple(doc.Head(words, "words") for words in ("in words", "as written", "as a formula"))
+        rows.append(((each.sentence, goal), doc.Quoted(each.words)))
+    named = tuple(doc.Head(words, "words") for words in ("in words", "as written"))
     table = doc.ReportTable("The objective, and every promise", named, tuple(rows), stacked=True)
-    return doc.Section("What was promised", (table, doc.Remark(NOTATION)), "promised")
+    return doc.Section("What was promised", (table,), "promised")
+
+
+def _aim(report: Audit) -> str:
+    if report.decided:
+        return "Measured beside the promises"
+    return "As low as possible" if report.objective.sense == "minimize" else "As high as possible"
+
+
+def formulas(report: Audit) -> doc.Section:
+    """The objective and every promise as formulas."""
+    each = [(report.objective.words, report.objective.formula)]
+    each += [(promise.words, promise.formula) for promise in report.promises]
+    rows = tuple((doc.Quoted(words), doc.Quoted(formula, formula=True)) for words, formula in each)
+    named = doc.heads("as written", doc.Head("as a formula", "words"))
+    table = doc.ReportTable("The objective and every promise as formulas", named, rows, stacked=True)
+    return doc.Section("Formulas", (table, doc.Remark(NOTATION)), "formulas", folded=True)
 
 
 def simplest(report: Audit) -> doc.Section | None:
@@ -218,12 +207,11 @@ def simplest(report: Audit) -> doc.Section | None:
     named = doc.heads("model", report.objective.words, "says yes", *promises)
     caption = "The model beside the simplest ones, on the rows audited"
     table = doc.ReportTable(caption, named, tuple(rows), sortable=True)
-    said = [doc.Paragraph(words) for words in report.beside]
     remark = doc.Remark(
         "A violation is kept where not above 0. The model without promises is the same one with every "
         "promise left out, where the file holds it."
     )
-    return doc.Section("Beside the simplest models", (*said, table, remark), "baselines")
+    return doc.Section("Beside the simplest models", (table, remark), "baselines")
 
 
 def promises(report: Audit) -> doc.Section | None:
@@ -232,44 +220,50 @@ def promises(report: Audit) -> doc.Section | None:
         return None
     scales = " Rates, ratios and numbers of rows are drawn each to a scale of their own."
     several = len({promise.unit for promise in report.promises}) > 1
-    parts: tuple[doc.Part, ...] = (
-        _promises_table(report),
-        *_reasons(report),
-        doc.Remark(READING + scales * several),
-    )
-    return doc.Section("What was measured", parts, "promises")
+    read = f"{ROOM} {TRAINED_ON}" if report.trained else f"{ROOM} {READING}{scales * several}"
+    read += CERTIFIED * (certificate_of(report) is not None)
+    parts: tuple[doc.Part, ...] = (_promises_table(report), *_reasons(report), doc.Remark(read))
+    return doc.Section("What was measured", parts, "promises", fresh=True)
 
 
 def _promises_table(report: Audit) -> doc.ReportTable:
-    level = percent(report.confidence)
+    """Promises with their intervals; on rows trained on, without what would be of new rows."""
+    level, tested = percent(report.confidence), certificate_of(report) is not None
     axes = {
         unit: _axis([p for p in report.promises if p.unit == unit])
         for unit in {p.unit for p in report.promises}
     }
-    bounds = doc.Head(f"{level} bounds", "drawing")
-    verdicts = (doc.Head(on, "verdict") for on in ("on these rows", f"on new rows ({level})"))
-    named = doc.heads("promise", "value", "bound", "room", bounds, "rows", *verdicts)
-    rows = tuple(_promise(p, f"promises/{i}", axes[p.unit]) for i, p in enumerate(report.promises))
-    caption = "Every promise on the rows audited"
+    bounds = [] if report.trained else [doc.Head(f"{level} bounds", "drawing")]
+    new = f"on new rows{'' if tested else f' ({level})'}"
+    verdicts = ["on these rows", *([new] if tested or not report.trained else [])]
+    on = (doc.Head(words, "verdict") for words in verdicts)
+    named = doc.heads("promise", "value", "bound", "room", *bounds, "rows", *on)
+    rows = tuple(
+        _promise(report, p, f"promises/{i}", axes[p.unit])[: None if len(verdicts) == 2 else -1]
+        for i, p in enumerate(report.promises)
+    )
+    caption = f"Every promise on the rows {'trained on' if report.trained else 'audited'}"
     return doc.ReportTable(caption, named, rows, sortable=True, stacked=True)
 
 
-def _promise(p: Promise, at: str, axis: doc.Range) -> doc.Row:
+def _promise(report: Audit, p: Promise, at: str, axis: doc.Range) -> doc.Row:
     here = doc.Standing("kept", "kept") if p.kept else doc.Standing("BROKEN", "broken")
-    room = doc.rate(p.slack, f"{at}/slack", signed=True, beside=0.0)
+    broken, verdict = p.kept is False, on_new_rows(report, p)
+    room = doc.rate(p.slack, f"{at}/slack", signed=True, beside=0.0, broken=broken)
     bounds = interval_text(p.slack_low, p.slack_high)
     ends = None if p.slack_low is None or p.slack_high is None else (p.slack_low, p.slack_high)
-    said = f"{p.words}: room {room.shown}, interval {bounds}, on new rows {p.verdict}"
-    state = STATES[p.verdict]
+    said = f"{p.words}: room {room.shown}, interval {bounds}, on new rows {verdict}"
+    state = STATES[verdict]
+    drawn = doc.Whisker(bounds, said, axis, p.slack, ends, state, METHODS[p.method])
     return (
         doc.Quoted(p.words),
-        doc.rate(p.value, f"{at}/value", beside=p.bound),
-        doc.rate(p.bound, f"{at}/bound", beside=p.value, sign=p.relation),
+        doc.rate(p.value, f"{at}/value", beside=p.bound, broken=broken),
+        doc.rate(p.bound, f"{at}/bound", beside=p.value, sign=p.relation, broken=broken),
         room,
-        doc.Whisker(bounds, said, axis, p.slack, ends, state, METHODS[p.method]),
+        *([] if report.trained else [drawn]),
         doc.count(p.rows, f"{at}/rows"),
         doc.Standing(NOTHING, "unmeasured") if p.kept is None else here,
-        doc.Standing(p.verdict, state),
+        doc.Standing(verdict, state),
     )
 
 
@@ -388,7 +382,11 @@ def _protected_table(report: Audit) -> doc.ReportTable:
     rates = [each for each in rates if any(getattr(g, each[0]) is not None for g in own.groups)]
     heads: list[str | doc.Head] = ["rows"]
     for _, words, *_ in rates:
-        heads += [words, doc.Head(f"{level} bounds", "words"), "all others"]
+        heads += [
+            words,
+            *([] if report.trained else [doc.Head(f"{level} bounds", "words")]),
+            "all others",
+        ]
     rows: list[doc.Row] = []
     for i, group in enumerate(own.groups):
         row: list[doc.Cell] = [
@@ -398,7 +396,10 @@ def _protected_table(report: Audit) -> doc.ReportTable:
         for rate, _, low, high, others in rates:
             at = f"protected/groups/{i}"
             bounds = interval_text(getattr(group, low), getattr(group, high), signed=False)
-            row += [doc.rate(getattr(group, rate), f"{at}/{rate}"), bounds]
+            row += [
+                doc.rate(getattr(group, rate), f"{at}/{rate}"),
+                *([] if report.trained else [bounds]),
+            ]
             row.append(doc.rate(getattr(group, others), f"{at}/{others}"))
         rows.append((*row, group.note or "nothing is promised"))
     named = doc.heads("group", *heads, doc.Head("promises", "words"))
@@ -434,11 +435,11 @@ def certificate(report: Audit) -> doc.Section | None:
     if not report.promises:
         return None
     own = None if report.card is None else report.card.mixture.certificate
-    parts = _uncertified(report) if own is None else _certified(own)
+    parts = _uncertified(report) if own is None else _tested(own)
     return doc.Section("Certificate", parts, "certificate")
 
 
-def _certified(own: Certificate) -> tuple[doc.Part, ...]:
+def _tested(own: Certificate) -> tuple[doc.Part, ...]:
     *parts, conclusion = certificate_parts(own, "card/certificate/promises")
     on = ", ".join(f"{rows:,} {name}" for name, rows in own.populations.items())
     remark = doc.Remark(
@@ -478,35 +479,6 @@ def _uncertified(report: Audit) -> tuple[doc.Part, ...]:
     )
 
 
-def known_limits(report: Audit) -> doc.Section:
-    """What the report does not show."""
-    return doc.Section("Known limits", (doc.Bullets(tuple(limits(report))),), "limits")
-
-
-def sign_off(report: Audit) -> doc.Section | None:
-    """Who answers for the model, for what and until when."""
-    own = report.signed
-    if own is None:
-        return None
-    rows = (
-        ("Owner", own.owner),
-        ("Purpose", own.purpose),
-        ("Signed on", own.date),
-        ("To be judged anew from", own.expires),
-        *((("The model’s file, SHA-256", doc.Quoted(own.model)),) if own.model else ()),
-    )
-    parts: list[doc.Part] = [doc.ReportTable("Who answers for this model", WHICH, rows, stacked=True)]
-    if own.limits:
-        parts += [doc.Paragraph("These limits were read and accepted:"), doc.Bullets(own.limits)]
-    parts.append(
-        doc.Remark(
-            "A record of who accepted what, and not a cryptographic signature. The digest ties it to "
-            "one file: a model whose file has another digest was not signed here."
-        )
-    )
-    return doc.Section("Sign-off", tuple(parts), "sign-off")
-
-
 def checking(report: Audit) -> doc.Section | None:
     """All that someone needs who wants to make the report again."""
     if report.provenance is None:
@@ -518,7 +490,7 @@ def checking(report: Audit) -> doc.Section | None:
     ]
     if report.card is not None:
         parts.append(doc.ReportTable("The model", WHICH, _making(report), stacked=True))
-    return doc.Section("How this can be checked", (*parts, doc.Remark(DIGESTS)), "checking")
+    return doc.Section("How this can be checked", (*parts, doc.Remark(DIGESTS)), "checking", folded=True)
 
 
 def _rows(report: Audit) -> tuple[doc.Row, ...]:

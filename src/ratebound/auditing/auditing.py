@@ -23,7 +23,7 @@ from ratebound.auditing._measured import (
     verdict_of,
 )
 from ratebound.auditing._top import measured_top
-from ratebound.auditing.beside import baseline, prevalence, simplest
+from ratebound.auditing.beside import ROUNDING, baseline, prevalence, simplest
 from ratebound.auditing.consistent import least_room, told_by_guesses
 from ratebound.auditing.decisions import Decisions, given_decisions
 from ratebound.auditing.influence import effect_of_clusters
@@ -72,9 +72,10 @@ from ratebound.rates.kinds import KINDS, TWO, is_cost, is_count
 from ratebound.rates.named import positive_rate
 from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Label, Name, Subset
-from ratebound.solution.baselines import PLAIN, Baseline, told
-from ratebound.solution.mixture import Mixture, without_promises
+from ratebound.solution.baselines import ONE, PLAIN, Baseline, told
+from ratebound.solution.mixture import Mixture, member, without_promises
 
+MOST_MEMBERS = 20  # of a mixture, each of which is judged alone on the rows audited
 CONFIDENCE, POWER = 0.95, 0.8  # of a certificate that is planned for, and the chance to get it
 
 
@@ -241,6 +242,7 @@ def audit(
         decided=not counts.inputs,
         labelled=population.y is not None,
         baselines=beside,
+        drawn=_drawn(tally),
         protected=protected_groups(
             people[FIRST],
             tally,
@@ -264,7 +266,25 @@ def _beside(compiled: Compiled, tally: Tally, model: Any) -> tuple[Baseline, ...
     if plain is not None:
         again = tallied(judged(plain), people, places_of(compiled.problem), tally.clustered)
         others.insert(0, baseline(PLAIN, compiled, again))
+    drawn = isinstance(mixture, Mixture) and mixture.decider.draw is not None
+    if drawn and 1 < len(mixture) <= MOST_MEMBERS and all(map(is_whole, people.values())):
+        others.append(_best_member(compiled, tally, mixture))
     return (first, *others)
+
+
+def _best_member(compiled: Compiled, tally: Tally, mixture: Mixture) -> Baseline:
+    """The member that keeps most promises on these rows, and costs least among those."""
+    people = {name: lines.source for name, lines in tally.lines.items()}
+    places, sign = places_of(compiled.problem), 1 if compiled.problem.sense == "minimize" else -1
+    alone = (judged(member(mixture, each)) for each in range(len(mixture)))
+    every = [baseline(ONE, compiled, tallied(each, people, places, tally.clustered)) for each in alone]
+    return min(every, key=lambda each: (-each.kept, sign * each.objective))
+
+
+def _drawn(tally: Tally) -> int:
+    """The rows audited first of which no decision is sure."""
+    lines = tally[FIRST]
+    return lines.counted(lines.chances[0.0].max(axis=0) < 1 - ROUNDING)
 
 
 def lacks_labels(metric: Metric, people: dict[str, Population]) -> bool:

@@ -22,7 +22,7 @@ from ratebound.rates.expressions import Bound, Constraint
 from ratebound.solution.baselines import Baseline
 from ratebound.solution.mixture import Mixture
 
-Verdict = Literal["holds", "may not hold", "broken", "not measured"]
+Verdict = Literal["holds", "may not hold", "broken", "not shown", "not measured"]
 Unit = Literal["rate", "ratio", "rows", "cost", "own"]
 Method = Literal["exact", "score", "weighted", "delong", "top", "skewed", "pairs", "none"]
 Measured = tuple[float | None, float | None, Interval | None, Method]  # left, right, of the difference
@@ -34,7 +34,8 @@ class Promise:
 
     `kept` speaks of the rows audited, `verdict` of new rows from the same source: the promise "holds"
     where the whole interval of its room keeps it, is "broken" where none of it does, and otherwise "may
-    not hold". That is for this promise alone, and an interval is not a certificate.
+    not hold". That is for this promise alone, and an interval is not a certificate. Rows that the model
+    was trained on are not evidence for new rows: there the verdict is "not shown", or "broken".
     """
 
     words: str
@@ -129,6 +130,8 @@ class Audit(Documented):
     protected : ProtectedGroups, default=None
         The groups by columns that look protected, whether promises name them or not, those that differ
         most from all others first.
+    drawn : int, default=None
+        The rows audited first whose decision is left to a draw. By default that was not counted.
     beside : tuple of str, default=()
         What these say: the cost of the promises, and whether one decision for everyone is as good.
 
@@ -169,6 +172,7 @@ class Audit(Documented):
     signed: SignOff | None = None
     baselines: tuple[Baseline, ...] = ()
     protected: ProtectedGroups | None = None
+    drawn: int | None = None
     beside: tuple[str, ...] = ()
 
     @property
@@ -198,8 +202,8 @@ class Audit(Documented):
         files : dict of str to str
             The digest of each file.
         unseen : bool or None
-            Whether the model was trained on other rows; None where that is not known. Where it was
-            trained on these, no promise is said to hold on new ones.
+            Whether the model was trained on other rows; None where that is not known. If it was trained
+            on these, nothing is said about new ones.
         label : str, default=None
             The column of the labels, which is none that a model could see.
         model : Mixture, default=None
@@ -220,10 +224,15 @@ class Audit(Documented):
         promises = self.promises
         if unseen is False:  # rows that were trained on show nothing about new ones
             promises = tuple(
-                replace(each, verdict="may not hold") if each.verdict == "holds" else each
+                replace(each, verdict="not shown") if each.verdict in ("holds", "may not hold") else each
                 for each in promises
             )
         return replace(self, provenance=origin, card=card, promises=promises)
+
+    @property
+    def trained(self) -> bool:
+        """Whether the model is known to be trained on these rows, which show nothing about new ones."""
+        return self.provenance is not None and self.provenance.unseen is False
 
     @property
     def limits(self) -> list[str]:

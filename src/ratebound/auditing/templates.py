@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ratebound.auditing import _document as sections
+from ratebound.auditing._first_page import state_of
 from ratebound.auditing.wording import heading, limits, percent, rows_text, summary
 from ratebound.base import document as doc
 from ratebound.base.checks import nearest
@@ -93,7 +94,7 @@ class Form(Documented):
         title, parts = _model_card(self) if self.kind == "model-card" else _annex_iv(self)
         notes = [f"Blank: {', '.join(self.blanks)}."] if self.blanks else []
         notes += [f"It expired on {self.about['expires']}."] if self.expired else []
-        state = sections.state_of(self.report)[0]
+        state = state_of(self.report)[0]
         said = doc.Conclusion(
             summary(self.report) + ".", "broken" if self.expired else state, notes=tuple(notes)
         )

@@ -9,9 +9,18 @@ from ratebound.base.layout import NOTHING, number
 from ratebound.problem.problem import left_out_words
 
 if TYPE_CHECKING:  # the report says its limits with these functions
-    from ratebound.auditing.report import Audit
+    from ratebound.auditing.report import Audit, Promise
+    from ratebound.solution.certificate import Certificate
 
-PLURAL = {"holds": "hold", "may not hold": "may not hold", "broken": "are broken"}  # said of several
+# Verdicts on new rows, as said of one promise and of several.
+VERBS = {
+    "certified": ("is certified", "are certified"),
+    "not certified": ("is not certified", "are not certified"),
+    "holds": ("holds", "hold"),
+    "may not hold": ("may not hold", "may not hold"),
+    "broken": ("is broken", "are broken"),
+}
+TRAINED = "The model was trained on these rows. What it keeps here shows nothing about new ones."
 FEW_ROWS = 30  # rows of the smallest set, below which a promise is known badly
 LISTED = 6  # promises and columns that are named
 
@@ -54,18 +63,45 @@ def summary(report: Audit) -> str:
         return f"no promises were made; measured on {rows_text(report)}"
     kept = sum(bool(p.kept) for p in report.promises)
     words = f"{kept} of {total} promises kept on {rows_text(report)}"
-    said = Counter[str](p.verdict for p in report.promises)
-    new = [f"{said[each]} {_verb(each, said[each])}" for each in PLURAL if said[each]]
-    if new:
-        alone = "each alone, " if total > 1 else ""
-        words += f"; on new rows {', '.join(new)} ({alone}at {percent(report.confidence)})"
+    words += " that it was trained on" * report.trained
+    said = Counter[str](on_new_rows(report, p) for p in report.promises)
+    if report.trained:  # which are not evidence for new rows
+        del said["broken"]
+    for verdicts, level in _levels(report):
+        new = [f"{said[each]} {VERBS[each][said[each] > 1]}" for each in verdicts if said[each]]
+        words += f"; on new rows {', '.join(new)} ({level})" if new else ""
     if missing := said["not measured"]:
         words += f"; {missing} could not be measured on these rows"
     return words
 
 
-def _verb(verdict: str, count: int) -> str:
-    return PLURAL[verdict] if count > 1 else "is broken" if verdict == "broken" else verdict
+def _levels(report: Audit) -> list[tuple[tuple[str, ...], str]]:
+    """Verdicts, and the confidence at which they are meant: a certificate's, and each alone."""
+    own, alone = certificate_of(report), "each alone, " if len(report.promises) > 1 else ""
+    all_of = "all together, " if own is not None and len(own.promises) > 1 else ""
+    tested = [] if own is None else [(tuple(VERBS)[:2], f"{all_of}at {percent(own.confidence)}")]
+    return [*tested, (tuple(VERBS)[2:], f"{alone}at {percent(report.confidence)}")]
+
+
+def certificate_of(report: Audit) -> Certificate | None:
+    """The model's certificate, if it is about every promise of the report."""
+    own = None if report.card is None else report.card.mixture.certificate
+    if own is None or not report.promises:
+        return None
+    tested = {str(each.constraint) for each in own.promises}
+    return own if all(promise.words in tested for promise in report.promises) else None
+
+
+def on_new_rows(report: Audit, promise: Promise) -> str:
+    """What is said of a promise on new rows: by the certificate if there is one, else by its interval.
+
+    So one promise is not both certified and in doubt. What these rows show to be broken is said so.
+    """
+    own = certificate_of(report)
+    if own is None or promise.verdict == "broken":
+        return promise.verdict
+    holds = any(each.holds for each in own.promises if str(each.constraint) == promise.words)
+    return "certified" if holds else "not certified"
 
 
 def percent(probability: float) -> str:
@@ -92,10 +128,8 @@ def limits(report: Audit) -> list[str]:
 def _of_rows(report: Audit) -> list[str]:
     """What follows from which rows were audited."""
     said, origin = [], report.provenance
-    if origin is not None and origin.unseen is False:
-        said.append(
-            "The model was trained on these rows. What it keeps here shows nothing about new ones."
-        )
+    if report.trained:
+        said.append(TRAINED)
     elif origin is not None and origin.unseen is None and not report.decided:
         said.append(
             "It is not known here whether the model was trained or chosen on these rows. If it "
@@ -148,7 +182,8 @@ def _of_promises(report: Audit) -> list[str]:
     missing = [p.words for p in report.promises if p.verdict == "not measured"]
     if missing:
         said.append(f"Not measured on these rows: {'; '.join(missing[:LISTED])}.")
-    if len(report.promises) > 1:
+    said += _unpromised(report)
+    if len(report.promises) > 1 and not report.trained and certificate_of(report) is None:
         level = percent(report.confidence)
         said.append(
             f"Each verdict is {level} sure, each alone: of a promise that is just broken, about "
@@ -163,6 +198,18 @@ def _of_promises(report: Audit) -> list[str]:
             "Nothing is certified: no rows were set aside that the model was neither trained nor "
             "chosen on."
         )
+    return said
+
+
+def _unpromised(report: Audit) -> list[str]:
+    """Which groups nothing is promised about, and which are too small to show anything."""
+    own, said = report.protected, []
+    if own is not None and own.unnamed:
+        said.append(f"Columns that look protected and that no promise names: {', '.join(own.unnamed)}.")
+    if own is not None and own.too_few:
+        named = ", ".join(own.too_few[:LISTED])
+        more = f" and {len(own.too_few) - LISTED} more" if len(own.too_few) > LISTED else ""
+        said.append(f"Groups too small to show anything: {named}{more}.")
     return said
 
 

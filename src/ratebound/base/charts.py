@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ratebound.base.document import Bar, Chart, Range, Whisker
+from ratebound.base.document import Bar, Chart, Dot, DotChart, Panel, Range, Whisker
 from ratebound.base.markup import Markup, tag
 
 WIDTH = 336  # of a chart
+LETTERS = 46  # on a line of the chart of dots, so that it fits a telephone
 
 
 def whisker(drawn: Whisker, width: int = 190, height: int = 20) -> Markup:
@@ -55,6 +57,67 @@ def bar(drawn: Bar, width: int = 104) -> Markup:
     said = "no value" if value is None else f"{value:.4f}"
     said += "" if reference is None else f"; everyone {reference:.4f}"
     return _svg(width, 14, parts, said, data_tip=said)
+
+
+def dots(drawn: DotChart) -> Markup:
+    """Dots with their intervals, one below the other, each under its words.
+
+    Places along the axis are shares of the width, so that letters keep their size on narrow screens.
+    """
+    parts, y = [], 0.0
+    for panel in drawn.panels:
+        rows, y = _panel(panel, y)
+        parts += rows
+    return tag(
+        "svg",
+        *parts,
+        width="100%",
+        height=y,
+        role="img",
+        aria_label=drawn.label,
+        class_="dots",
+    )
+
+
+def _panel(panel: Panel, y: float) -> tuple[list[Markup], float]:
+    """A panel that begins at a height, and the height at which it ends."""
+    low, high = panel.axis
+    top = y + 26
+
+    def x(value: float) -> str:
+        return f"{2 + 96 * (min(max(value, low), high) - low) / (high - low):.2f}%"
+
+    rows, y = [], top
+    for dot in panel.dots:
+        row, y = _dot(dot, x, y)
+        rows.append(row)
+    grid = []
+    for value in ticks(low, high, 5):
+        grid.append(tag("line", x1=x(value), x2=x(value), y1=top, y2=y, class_="grid"))
+        grid.append(tag("text", f"{value:,.4g}", x=x(value), y=y + 16, text_anchor="middle"))
+    return [tag("text", panel.title, x=0, y=top - 10, class_="label"), *grid, *rows], y + 34
+
+
+def _dot(dot: Dot, x: Callable[[float], str], y: float) -> tuple[Markup, float]:
+    words = textwrap.wrap(dot.words, LETTERS) or [""]
+    apart = len(words[-1]) + len(dot.shown) + 2 > LETTERS  # so the number has a line of its own
+    parts = []
+    for line in words:
+        y += 16
+        parts.append(tag("text", line, x=0, y=y, class_="words"))
+    y += 16 * apart
+    right = {"x": 0} if apart else {"x": "100%", "text_anchor": "end"}
+    parts.append(tag("text", dot.shown, y=y, **right))
+    y += 13
+    if dot.ends is not None:
+        first, last = map(x, dot.ends)
+        parts.append(tag("line", x1=first, x2=last, y1=y, y2=y, class_="whisker"))
+    if dot.bound is not None:
+        at = x(dot.bound)
+        parts.append(tag("line", x1=at, x2=at, y1=y - 8, y2=y + 8, class_="bound"))
+    parts.append(tag("circle", cx=x(dot.value), cy=y, r=5, class_="dot"))
+    tip, place = f"{dot.words}: {dot.shown}", dot.at or None
+    return tag("g", *parts, class_=dot.state or None, data_tip=tip, data_at=place), y + 12
 
 
 def strip(

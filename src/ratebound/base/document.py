@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ratebound.base.layout import NOTHING, number
+from ratebound.base.layout import NOTHING, TOLD, number
 
 State = Literal["", "kept", "uncertain", "broken", "unmeasured", "nothing"]
 Range = tuple[float, float]
@@ -79,9 +79,11 @@ def rate(
     signed: bool = False,
     beside: float | None = None,
     sign: str = "",
+    broken: bool = False,
 ) -> Datum:
-    """A rate, with enough digits to tell it from the number `beside` it."""
-    return Datum(value, number(value, signed=signed, beside=beside), at, sign)
+    """A rate, with enough digits to tell it from the number `beside` it, however near if `broken`."""
+    told = 0.0 if broken else TOLD
+    return Datum(value, number(value, signed=signed, beside=beside, told=told), at, sign)
 
 
 def count(value: int | None, at: str = "") -> Datum:
@@ -216,6 +218,36 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Dot:
+    """One number of a chart of dots: its interval, and the bound or the number that it is beside."""
+
+    words: str
+    shown: str  # the number, and what it is beside
+    value: float
+    ends: Range | None = None
+    bound: float | None = None
+    state: State = ""
+    at: str = ""  # the place of its numbers in the document's data
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Dots on one axis."""
+
+    title: str
+    dots: tuple[Dot, ...]
+    axis: Range
+
+
+@dataclass(frozen=True)
+class DotChart:
+    """Numbers with their intervals, one below the other; a text has its label alone."""
+
+    label: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True)
 class Conclusion:
     """The conclusion. A page shows it first; a text shows it last, just above the prompt."""
 
@@ -232,9 +264,11 @@ class Section:
     title: str
     parts: tuple[Part, ...]
     name: str = ""
+    folded: bool = False  # whether a page shows its title alone until it is opened, or printed
+    fresh: bool = False  # whether a sheet of paper begins with it
 
 
-Part = Paragraph | Remark | Bullets | Fact | ReportTable | Chart | Conclusion | Section
+Part = Paragraph | Remark | Bullets | Fact | ReportTable | Chart | DotChart | Conclusion | Section
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 WIDTH = 56  # of the first column
 NOTHING = "–"
+MOST_DIGITS = 15
 TOLD = 1e-9  # the smallest difference between two numbers that is not rounding
 OBEYED = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, invisible formats, halves of letters, line breaks
 JOINERS = "\u200c\u200d"  # formats that only shape letters, needed for Persian, Hindi and emoji
@@ -33,11 +34,13 @@ def printable(text: str, breaks: str = "\n") -> str:
     )
 
 
-def number(value: float | None, *, signed: bool = False, beside: float | None = None) -> str:
+def number(
+    value: float | None, *, signed: bool = False, beside: float | None = None, told: float = TOLD
+) -> str:
     """A number as people write it: four digits after the point for rates, none for large counts.
 
     A number that is compared with the one `beside` it gets enough digits to tell the two apart, unless
-    they are equal up to rounding.
+    they are equal up to rounding, which is a share `told` of them.
 
     >>> number(0.25), number(-1e-17, signed=True), number(1234.5), number(None)
     ('0.2500', '+0.0000', '1,234.5', '–')
@@ -49,7 +52,8 @@ def number(value: float | None, *, signed: bool = False, beside: float | None = 
     digits = 4 if abs(value) < 10 else 1 if abs(value) < 1e5 else 0
     if beside is not None and math.isfinite(value) and math.isfinite(beside):
         apart = abs(value - beside)
-        while apart > TOLD * max(1.0, abs(beside)) and round(value, digits) == round(beside, digits):
+        least = told * max(1.0, abs(beside))
+        while digits < MOST_DIGITS and apart > least and round(value, digits) == round(beside, digits):
             digits += 1
     value = round(value, digits) + 0.0  # adding zero removes the sign of a negative zero
     return f"{value:{'+' if signed else ''},.{digits}f}"

@@ -7,6 +7,10 @@ import hashlib
 from html import escape
 from importlib.resources import files
 
+# The colours of the page's own paper, so that it reaches the edges of a window.
+BODY = """body { margin: 0; background: #ffffff; }
+@media screen and (prefers-color-scheme: dark) { body { background: #12161d; } }"""
+
 
 class Markup(str):
     """Text that is already markup."""
@@ -43,7 +47,7 @@ def page_of(title: str, body: Markup, *styles: Markup, script: str = "") -> str:
         Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
         Markup('<meta name="color-scheme" content="light dark">'),
         tag("title", title),
-        Markup("<style>body { margin: 0; background: Canvas; }</style>"),
+        Markup(f"<style>{BODY}</style>"),
         *styles,
     )
     scripts = [Markup(f"<script>{script}</script>")] if script else []

@@ -1,5 +1,5 @@
 "use strict";
-// What the page can do beyond being read: sorting tables, showing values, moving along a price.
+// What the page can do beyond being read: sorting tables, opening folds, showing values, moving along a price.
 (() => {
   const page = document.querySelector(".ratebound");
   if (!page) return;
@@ -34,6 +34,24 @@
       });
     });
   }
+
+  // --- folds: open on paper, and where a link leads -----------------------------------------------
+  const folds = page.querySelectorAll("details");
+  let closed = [];
+  window.addEventListener("beforeprint", () => {
+    closed = [...folds].filter((each) => !each.open);
+    for (const each of closed) each.open = true;
+  });
+  window.addEventListener("afterprint", () => {
+    for (const each of closed) each.open = false;
+  });
+  const unfold = () => {
+    const target = location.hash && document.getElementById(location.hash.slice(1));
+    const own = target && target.querySelector(":scope > details");
+    if (own) own.open = true;
+  };
+  window.addEventListener("hashchange", unfold);
+  unfold();
 
   // --- values where the pointer is ---------------------------------------------------------------
   const tip = document.createElement("div");

@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ratebound.base import document as doc
-from ratebound.base.charts import bar, chart, whisker
+from ratebound.base.charts import bar, chart, dots, whisker
 from ratebound.base.checks import nearest
 from ratebound.base.layout import aligned, printable
 from ratebound.base.markup import Markup, page_of, resource, style, tag
@@ -57,6 +57,8 @@ def _text(part: doc.Part) -> list[str]:
             return [*[""] * part.apart, *aligned(rows, right, part.ruled)]
         case doc.Chart():
             return ["", *(_line(doc.words_of(cell)) for cell in part.caption or (part.label,))]
+        case doc.DotChart():
+            return ["", _line(part.label)]
         case doc.Conclusion():
             return ["", _line(part.summary), *map(_line, part.notes)]
     inside = (f"{INDENT}{line}".rstrip() for line in _text_lines(part.parts))
@@ -100,6 +102,8 @@ def _markdown(part: doc.Part, level: int) -> list[str]:
             return [_escaped(part.caption), "\n".join(f"| {' | '.join(row)} |" for row in rows)]
         case doc.Chart():
             return ["  \n".join(map(_markdown_cell, part.caption or (part.label,)))]
+        case doc.DotChart():
+            return [_escaped(part.label)]
         case doc.Conclusion():
             headline = [f"**{_escaped(part.headline)}.**"] if part.headline else []
             said = " ".join([*headline, _escaped(doc.capital(part.summary))])
@@ -134,16 +138,21 @@ def _quoted(words: str) -> str:
 
 
 def as_page(document: doc.Document) -> str:
-    """The whole page, with a table of contents if there are sections."""
-    sections = [each for each in document.parts if isinstance(each, doc.Section) and each.name]
-    top = [part for part in document.parts if not isinstance(part, doc.Section)] if sections else []
-    links = [tag("li", tag("a", each.title, href=f"#{each.name}")) for each in sections]
+    """The whole page, with a table of contents if it has sections with names.
+
+    What stands before the first section is at the top of the page.
+    """
+    parts = document.parts
+    sections = [place for place, part in enumerate(parts) if isinstance(part, doc.Section)]
+    first = sections[0] if sections else 0
+    named = [part for part in parts if isinstance(part, doc.Section) and part.name]
+    links = [tag("li", tag("a", each.title, href=f"#{each.name}")) for each in named]
     body = tag(
         "div",
         tag("a", "Skip to the report", href="#report", class_="skip"),
-        tag("header", *_heading(document), *_blocks(top)),
+        tag("header", *_heading(document), *_blocks(parts[:first])),
         *([tag("nav", tag("ol", *links), aria_label="Contents")] if links else []),
-        tag("main", *_blocks(sections or document.parts), id="report", tabindex=-1),
+        tag("main", *_blocks(parts[first:]), id="report", tabindex=-1),
         *([tag("footer", tag("p", document.footer))] if document.footer else []),
         class_="ratebound",
     )
@@ -197,18 +206,21 @@ def _block(part: doc.Part, level: int) -> Markup:
             return tag("figure", chart(part), caption, data_at=part.at)
         case doc.Chart():
             return chart(part)
+        case doc.DotChart():
+            return dots(part)
         case doc.Conclusion():
             return _conclusion(part)
-    named = bool(part.name)
-    title = f"{part.name}-title" if named else None
-    head = tag(f"h{level}", part.title, id=title)
+    title = f"{part.name}-title" if part.name else None
+    inside = [tag(f"h{level}", part.title, id=title), *_blocks(part.parts, level + 1)]
+    if part.folded:
+        inside = [tag("details", tag("summary", inside[0]), *inside[1:])]
+    kinds = ["inner"] * (level > 2) + ["fresh"] * part.fresh
     return tag(
         "section",
-        head,
-        *_blocks(part.parts, level + 1),
-        id=part.name if named else None,
+        *inside,
+        id=part.name or None,
         aria_labelledby=title,
-        class_=None if level == 2 else "inner",
+        class_=" ".join(kinds) or None,
     )
 
 

@@ -35,6 +35,7 @@ from ratebound.estimators.finishing import (
     beside_simplest,
     cheapest_certified,
     drawn_shares,
+    given_seed,
     making_of,
     noted,
     with_best_draw,
@@ -421,7 +422,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         def finished(solution: Mixture, margins: Array) -> Mixture:
             drawn = with_best_draw(solution, compiled, margins, seed, result.resolved, folds)
             own = replace(drawn, encoding=encoding, classes=classes).recorded(
-                setting=result.setting, seed=seed, data=compiled.digest, **told
+                setting=result.setting, seed=given_seed(self), data=compiled.digest, **told
             )
             beside = beside_simplest(own, asked, result)
             return own.recorded(drawn=drawn_shares(drawn, compiled), **beside)

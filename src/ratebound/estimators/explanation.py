@@ -210,11 +210,11 @@ def _classifiers_table(promises: dict[str, Promise], at: str) -> doc.ReportTable
     heads = doc.heads("classifier", "value", "bound", "room", doc.Head("", "verdict"))
     rows: list[doc.Row] = []
     for name, promise in promises.items():
-        value, bound = promise.value, promise.bound
+        value, bound, broken = promise.value, promise.bound, promise.kept is False
         row = [
-            doc.rate(value, f"{at}/{name}/value", beside=bound),
-            doc.rate(bound, f"{at}/{name}/bound", beside=value, sign=promise.relation),
-            doc.rate(promise.slack, f"{at}/{name}/slack", signed=True, beside=0.0),
+            doc.rate(value, f"{at}/{name}/value", beside=bound, broken=broken),
+            doc.rate(bound, f"{at}/{name}/bound", beside=value, sign=promise.relation, broken=broken),
+            doc.rate(promise.slack, f"{at}/{name}/slack", signed=True, beside=0.0, broken=broken),
         ]
         kept = doc.Standing("kept", "kept") if promise.kept else doc.Standing("BROKEN", "broken")
         rows.append((name, *row, kept))

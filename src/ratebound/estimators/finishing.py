@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -357,6 +358,12 @@ def drawn_shares(solution: Mixture, compiled: Compiled) -> tuple[float, float] |
     yes = chance[:, int(np.flatnonzero(solution.classes_ == last)[0])]
     drawn = (chance.max(axis=1) < 1 - 1e-9).astype(float)
     return float(drawn.mean()), float((yes * drawn).sum() / max(yes.sum(), 1e-300))
+
+
+def given_seed(estimator: Any) -> int | None:
+    """The seed as its user knows it; None if it was drawn, so that nobody could give it again."""
+    given = estimator.random_state
+    return int(given) if isinstance(given, Integral) else None
 
 
 def said(estimator: Any) -> str:

@@ -25,6 +25,7 @@ from ratebound.base.linear_program import kept
 from ratebound.base.progress import TimeLimit
 from ratebound.base.types import Array
 from ratebound.estimators.choices import Training, as_learner, as_players
+from ratebound.estimators.finishing import given_seed
 from ratebound.estimators.given import asked_for, encoding_for
 from ratebound.estimators.margins import about
 from ratebound.estimators.policy import as_policy
@@ -217,7 +218,7 @@ class RateConstrainedRanker(BaseEstimator):
             ended=trace.ended,
         )
         solution = replace(solution, encoding=encoding, classes=(False, True))
-        own = as_policy(solution.recorded(seed=seed, data=compiled.digest, made=made))
+        own = as_policy(solution.recorded(seed=given_seed(self), data=compiled.digest, made=made))
         assert isinstance(own, Ranking)
         self.solution_, self.status_, self.trace_ = own, own.status, trace
         self.constraints_ = compiled.constraints

@@ -211,8 +211,8 @@ def warn_of_shared_keys(weights: Array, chosen: Array, uniform: Array) -> None:
     if beyond[worst] > 0 and 2 * (distinct := len(np.unique(uniform))) <= rows:
         warnings.warn(
             f"{rows:,} rows have only {distinct:,} different features to choose a member by, and rows "
-            f"with equal ones get the same member: member {worst} decides {shares[worst]:.1%} of them, "
-            f"not {meant[worst]:.1%}. Pass key=, an id for each row, to keep what was promised",
+            f"with equal ones get the same member: member {worst + 1} decides {shares[worst]:.1%} of "
+            f"them, not {meant[worst]:.1%}. Pass key=, an id for each row, to keep what was promised",
             UserWarning,
             stacklevel=3,
         )

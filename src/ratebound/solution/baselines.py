@@ -15,6 +15,7 @@ from ratebound.base.linear_program import TOLERANCE
 from ratebound.problem.problem import Problem
 
 OWN, PLAIN = "this model", "the same model without promises"
+ONE = "one rule, the best of its members"
 NO, YES = "no to everyone", "yes to everyone"
 HARDLY = 0.01  # of a constant's cost, by which a model is to be better than it
 
@@ -73,7 +74,7 @@ def told(
             f"Without promises {metric} is {plain.objective:.4f}, and with them {own.objective:.4f}: "
             f"keeping them {words}."
         )
-    simple = [each for each in others if each is not plain]
+    simple = [each for each in others if each.name not in (PLAIN, ONE)]
     best = [each for each in simple if each.constant and each.kept >= own.kept]
     best.sort(key=lambda each: _cost(problem, each))
     if own.constant and own.positive_rate is not None:

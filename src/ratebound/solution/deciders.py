@@ -397,7 +397,7 @@ class GroupThresholds(Decider):
             at, weights = self.at[models == model, group], members[models == model]
             share = float(weights.sum() / members.sum())
             chance = "" if share > 1 - 1e-9 else f" (with probability {share:.4g})"
-            by = f"by model {model}{chance}, " if self.model.any() else ""
+            by = f"by model {model + 1}{chance}, " if self.model.any() else ""
             shares = weights / weights.sum()
             one = at.shape[1] == 1
             words = _rule_of_one(at[:, 0], shares) if one else _rule_of_offsets(at, shares, classes)

@@ -136,7 +136,7 @@ class Record:
     objectives: Mapping[str, float] = field(default_factory=dict)  # "train" and every watched population
     violations: Mapping[str, Array] = field(default_factory=dict)  # (m,) each, feasible where <= 0
     setting: int | None = None  # the setting its members come from, None where from several
-    seed: int | None = None  # of the training
+    seed: int | None = None  # that training was given, such as random_state=0; None if it was drawn
     data: str | None = None  # the digest of the training rows, `Compiled.digest`
     source: str | None = None  # the digest of the files that these rows are from, if from any
     date: str | None = None  # when it was saved, where `save` was told
