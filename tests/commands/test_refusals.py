@@ -104,7 +104,7 @@ FLAGS = [
     (["--label", "y", "--require", "recall(age < 23) >= 0.9"], "among the 8 held-out rows"),
     (["--label", "y", "--require", 'recall(on="pool") >= 0.9'], "Add --population pool=FILE"),
     (["--label", "y", "--holdout", "1"], "--holdout takes a share of the rows"),
-    (["--label", "y", "--holdout", "0.001"], "among the 0 held-out rows"),
+    (["--label", "y", "--holdout", "0.001"], "with 0 held-out rows nothing can be measured"),
     (["--label", "y", "--epochs", "0"], "--epochs takes a whole number from 1 on, got 0"),
     (["--label", "y", "--epochs", "many"], "argument --epochs: invalid int value: 'many'"),
     (["--label", "y", "--player", "chess"], "argument --player: invalid choice"),

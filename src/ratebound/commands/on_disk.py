@@ -99,9 +99,9 @@ class _WithIds(Parquet):
     key: str | None = None
 
     def piece(self, place: int, columns: Collection[Name] = (), *, inputs: bool = False) -> Population:
-        piece = super().piece(place, columns, inputs=inputs)
-        if self.key in columns:
-            piece.columns = {**piece.columns, self.key: as_ids(as_array(piece.columns[self.key]))}
+        piece, key = super().piece(place, columns, inputs=inputs), self.key
+        if key is not None and key in columns:
+            piece.columns = {**piece.columns, key: as_ids(as_array(piece.columns[key]))}
         return piece
 
 
