@@ -2,10 +2,10 @@
 
     python benchmarks/before_after.py bfe99c2
 
-The scripts are those of this checkout; only the source that they import is that of the commit, which is
-unpacked into a folder of its own. Both versions take turns, and each number counts with the fastest of
-its runs. What is more than a tenth slower is measured once more before it is said to be. Numbers of
-other libraries, whose code is the same in both, say how much of a difference is the machine's.
+The scripts are from this checkout; only the source that they import is from the commit, which is
+unpacked into its own folder. Both versions take turns, and the fastest run counts. Anything more than a
+tenth slower is measured once more before it is reported. Numbers of other libraries, whose code is the
+same in both, say how much of a difference is the machine's.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""What is claimed of new rows, beside what comes true: simulations in which rows can be drawn afresh.
+"""Claims about new rows beside the truth: simulations in which new rows can be drawn.
 
 Each sample comes from a known distribution, and the truth is what the model does on 100,000 fresh rows
-of it. `claimed` is the mean of `status_.confidence`. A confidence is that of a test: claims of c or more
-are false in at most a share 1 - c of all draws. So `false at .5`, `.7` and `.9` are the shares of all
-draws that claimed at least as much and broke a promise. They should be at most .5, .3 and .1.
-The cases are those in which margins went wrong before: few rows, few positives, weights, copies of rows,
-and rows that were drawn together.
+of it. `claimed` is the mean of `status_.confidence`. The confidence is a test's: claims of c or more are
+false in at most a share 1 - c of all draws. So `false at .5`, `.7` and `.9` are the shares of all draws
+that claimed at least as much and broke a promise. They should be at most .5, .3 and .1. The cases are
+the ones in which margins went wrong before: few rows, few positives, weights, copies of rows, and rows
+that were drawn together.
 
     python benchmarks/claims.py --draws 40 --jobs 16
 """

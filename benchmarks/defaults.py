@@ -171,7 +171,7 @@ def shares(yes, scores, y):
 
 
 def best_threshold(plain, train, objective, promise):
-    """The single threshold on training rows with the lowest objective of those that keep the promise."""
+    """The single threshold with the lowest objective that keeps the promise on the training rows."""
     scores = plain.predict_proba(train.X)[:, 1]
     cuts = np.append(np.unique(np.quantile(scores, np.linspace(0, 1, 2001))), 2.0)
     compiled = rb.compile(rb.Problem(objective, promise), train)

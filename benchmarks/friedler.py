@@ -1,8 +1,8 @@
 """Ours on the problems of Friedler et al. (2019), beside the rows that study published.
 
 Ten splits of each problem; accuracy and disparate impact on the test rows, means and deviations. At the
-end: which published rows dominate ours, by the rule of `friedler_data.dominates`. Where a way is "seen",
-the sensitive columns are features; where it is "known", each group has thresholds of its own.
+end: which published rows dominate ours, by the rule of `friedler_data.dominates`. If a way is "seen",
+the sensitive columns are features; if it is "known", each group has its own thresholds.
 
     python benchmarks/friedler.py --problems german_sex ricci_Race
 """

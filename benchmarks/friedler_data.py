@@ -1,7 +1,7 @@
 """The problems of Friedler et al. (2019): rows, protocol, how decisions are judged, published results.
 
 Tables are as preprocessed there: categories one-hot, sensitive columns 0 or 1 with 1 the privileged.
-Sensitive columns are no features unless `seen`, as in that study's baselines; its repairs, and the
+Sensitive columns are not features unless `seen`, as in that study's baselines; its repairs, and the
 methods that are trained with them, may use them to decide.
 Ten random splits, two thirds of the rows to train. The promise is the four-fifths rule both ways.
 """
@@ -77,7 +77,7 @@ class Judged:
 
 
 def judge(y, group, chances):
-    """Decisions on rows, each a yes with a chance (n,), which is 0 or 1 where one model decides."""
+    """Decisions on rows, each a yes with a probability (n,), which is 0 or 1 if one model decides."""
     right = np.where(y, chances, 1.0 - chances)
     theirs, ours = chances[group == UNPRIVILEGED].mean(), chances[group == PRIVILEGED].mean()
     balanced = (right[y].mean() + right[~y].mean()) / 2
@@ -96,7 +96,7 @@ class Row:
 
     @property
     def parity(self):
-        """How near both rates are, and its deviation: the impact, or 1 over it where it is above 1."""
+        """How close both rates are, and its deviation: the impact, or 1 over it if it is above 1."""
         impact, sd = self.mean.disparate_impact, self.sd.disparate_impact
         return (impact, sd) if impact <= 1 else (1 / impact, sd / impact**2)
 

@@ -1,4 +1,4 @@
-"""Goals that are no sums of rates, on Adult: against the best threshold, and against equal opportunity.
+"""Goals that are not sums of rates, on Adult: against the best threshold, and against equal opportunity.
 
 F1 and precision at a recall are compared with the best threshold on the same model trained for few
 errors, chosen on the same rows; both are measured on rows that neither has seen. The worst group's

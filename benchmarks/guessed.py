@@ -51,9 +51,10 @@ def adult() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def soft_assignment(guess, y, true, audited) -> list[str]:
     """The promise in the worst case over who is behind each guess, given how many are of each sex.
 
-    Given the guess and a positive label, the share of each sex is that of the audited rows; which of the
-    rows get a yes is not known. So of the rows guessed to be j, of which a share q are women, at least
-    recall_j - (1 - q) and at most q are women with a yes. A promise may use either bound of each guess.
+    Given the guess and a positive label, the share of each sex equals its share in the audited rows;
+    which of the rows get a yes is unknown. So if a share q of the rows guessed to be j are women, then
+    at least recall_j - (1 - q) and at most q of these rows are women with a yes. A promise may use
+    either bound of each guess.
     """
     share = {j: ((guess == j) & y).sum() / y.sum() for j in ("Female", "Male")}
     of = {

@@ -1,9 +1,9 @@
 """Lattice models at the paper's sizes: rows per second, cost of a step, memory, and how well they fit.
 
-Beside each stands a dense network of two layers with as many multiplications as the lattices have
-vertices, and pytorch-lattice where it is installed (pip install --no-deps pytorch-lattice; it asks for
-NumPy below 2). Times are the best of several, taken in turns, on one thread; a GPU's where there is one.
-RATEBOUND_PLAIN=1 leaves out what is compiled.
+Each is compared with a dense network of two layers with as many multiplications as the lattices have
+vertices, and with pytorch-lattice if it is installed (pip install --no-deps pytorch-lattice; it needs
+NumPy below 2). Times are the best of several, taken in turns, on one thread, or on a GPU if there is
+one. RATEBOUND_PLAIN=1 leaves out compiled code.
 """
 
 import os

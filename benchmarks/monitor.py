@@ -1,14 +1,14 @@
 """How often a monitor raises a false alarm, at any time, and how long it takes to raise a true one.
 
 Rows come one by one: four in ten have a positive label, a share of them is in the group. The promise is
-``recall(group) >= 0.95 * recall()``. False alarms are counted in streams where it is at its bound
-exactly. Delays are counted in rows with a positive label, in streams where the group's recall is lower
+``recall(group) >= 0.95 * recall()``. False alarms are counted in streams in which it is exactly at its
+bound. Delays are counted in rows with a positive label, in streams in which the group's recall is lower
 by some effect.
 
-Two oracles know the rates and the share of the group. One is the best there can be: every row multiplies
-its money by the likelihood of the true rates over that of the nearest rates that keep the promise. The
-other bets on pairs, the next positive row of the group against the next of the rest, always the part of
-its money that is best for the true rates.
+Two oracles know the rates and the share of the group. One is the best possible: every row multiplies its
+money by the likelihood ratio of the true rates to the nearest rates that keep the promise. The other
+bets on pairs, the next positive row of the group against the next of the rest, always the part of its
+money that is best for the true rates.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def positives(random: Random, rows: int, share: float, recall: float) -> tuple[A
 
 
 def alarm_after(group: Any, yes: Any, confidence: float, batch: int = 4000) -> float:
-    """After how many rows the monitor raises an alarm; infinity where it does not."""
+    """After how many rows the monitor raises an alarm; infinity if it does not."""
     monitor = rb.Monitor(rb.Problem("error_rate()", [PROMISE]), confidence)
     for start in range(0, len(yes), batch):
         part = slice(start, start + batch)

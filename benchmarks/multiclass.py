@@ -31,7 +31,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Rows:
-    """A table, the groups that promises speak of, and the floor of every class in each of them."""
+    """A table, the groups that promises name, and the floor of every class in each of them."""
 
     X: object  # an array or a frame
     y: np.ndarray

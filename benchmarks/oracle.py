@@ -2,9 +2,8 @@
 
 On Adult the recall of Black, White, female and male people must be at least 95% of everyone's; the
 estimator is scikit-learn's logistic regression (liblinear). Fairlearn's groups may not overlap, so it is
-given cells of race and sex instead, in three codings, and the one it does best with is compared with:
-the fewest fits among those that keep the constraints with an error within the aim. Seconds are this
-process's, of one thread.
+given cells of race and sex instead, in three codings. The comparison is with its best coding: the fewest
+fits that keep the constraints with an error within the aim. Seconds are this process's, on one thread.
 """
 
 import math
@@ -29,7 +28,7 @@ PLAYERS = {
     "SwapRegret(0.1, objective_weight=0.95)": rb.SwapRegret(0.1, objective_weight=0.95),
     "Grid(points=32)": rb.Grid(points=32),
 }
-ABOVE = 0.002  # how far training error may be above that of the unconstrained model
+ABOVE = 0.002  # how far training error may be above the unconstrained model's
 KEPT = 1e-9  # violations up to this are rounding
 
 Line = tuple[str, int, float, float, float]  # who, fits, seconds, training error, worst violation
@@ -112,7 +111,7 @@ def aims(lines: list[Line], error: float) -> list[Aim]:
     sound = [line for line in lines[1:] if line[4] <= KEPT and line[3] <= error + ABOVE]
     peers = [line for line in sound if line[0].startswith("Fairlearn")]
     if not peers:
-        print("\nNo coding lets Fairlearn reach that, so there is nobody to compare with.")
+        print("\nNo coding lets Fairlearn reach that, so there is nothing to compare with.")
         return found
     best = min(peers, key=lambda line: line[1])
     words, by = f"oracle rounds on Adult beside {best[0]}", {"who": "Fairlearn", "by": "peer"}

@@ -65,11 +65,11 @@ LIBRARIES = """numpy scipy scikit-learn torch triton numba lightgbm xgboost xgbo
     cooper-optim fairlearn pytorch-lattice"""
 ABOUT = """Written by `{command}`, which runs `benchmarks/` again. {where}.
 
-Every time stands beside another of the same run: the *floor*, which is what cannot be saved (the same
-learner's step without constraints, Python alone, reading alone), and where there is one a *peer*,
-another library that does the same. Ratios carry over to other machines, times do not. An aim that is
-missed says so. What models reach, rather than how fast, is in [measured.md](measured.md); rows on disk
-and several processes are in [scale.md](scale.md){others}."""
+Every time is compared with others of the same run: the *floor*, the work that cannot be avoided (the
+same learner's step without constraints, Python alone, reading alone), and, if there is one, a *peer*,
+another library that does the same. Ratios carry over to other machines, times do not. Missed aims are
+marked. What models reach, rather than how fast, is in [measured.md](measured.md); rows on disk and
+several processes are in [scale.md](scale.md){others}."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,11 @@ class Part:
 
 
 def run(script: Script) -> Part:
-    """Run a script in a process of its own; what it says of its progress is shown as it comes."""
+    """Run a script in its own process, and show its progress as it comes."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "found.json"
         command = [sys.executable, str(HERE / f"{script.name}.py"), *script.arguments.split()]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # models this small are no faster on more
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # enough for small models
         if script.threads:
             del environment["OMP_NUM_THREADS"]
         start = time.perf_counter()

@@ -10,7 +10,7 @@ the cross-group gap is |err(0,1) - err(1,1)|. Both are shown here: `gap`, |err(0
 promised, and `printed`, what the notebook would print.
 
     python benchmarks/pairs.py --splits 10 --models linear lightgbm
-    python benchmarks/pairs.py --claims 30    # how often what is said of new rows comes true, simulated
+    python benchmarks/pairs.py --claims 30    # how often claims about new rows are true, simulated
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def simulated(seed: int, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def claims(repeats: int) -> None:
-    """What rankers say of new rows, beside how many keep a gap of at most .1 on 30,000 of them."""
+    """What rankers claim about new rows, beside how many keep a gap of at most .1 on 30,000 of them."""
     import ratebound as rb
 
     new, labels, groups = simulated(10**6, 30_000)

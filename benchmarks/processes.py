@@ -39,7 +39,7 @@ def share(rows):
 
 
 def a_round(compiled, learner, batch, rounds):
-    """Milliseconds of work a round, and those that passed: the difference of a long and a short game."""
+    """CPU and wall-clock milliseconds of a round: the difference of a long and a short game."""
     found = []
     for count in (1, 1, 1 + rounds):  # libraries set themselves up in the first
         worked, started = time.process_time(), time.perf_counter()

@@ -131,7 +131,8 @@ def ways(X, y, sex, seed):
 
 
 def judged(decide, X, y, sex):
-    """Of new rows: referrals, errors of the decided, precision, NPV, and men's referrals beside all."""
+    """On new rows: referrals, errors of the decided rows, precision, NPV, and men's referrals beside
+    all."""
     said = decide(X)
     passed = np.isnan(said)
     right, negative = y[said == 1].mean(), (~y[said == 0]).mean()

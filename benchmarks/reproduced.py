@@ -26,7 +26,7 @@ TRAINING = {"adult": 1.0}  # seconds of training alone
 
 
 def made(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Of each table its seconds, those of training, and its epochs; or why it was left out."""
+    """For each table its seconds, the seconds of training, and its epochs; or why it was left out."""
     from ratebound_experiments.reproduce import reproduce
 
     found: dict[str, Any] = {}

@@ -57,7 +57,7 @@ def drawn(rows: int, random: np.random.Generator) -> pa.Table:
 
 
 def write(folder: Path, rows: int) -> None:
-    """The files, of which those that are there already are not written again."""
+    """The files; existing files are not written again."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, start in enumerate(range(0, rows, FILE)):
         path, part = folder / f"rows-{number:04}.parquet", folder / "part"
@@ -122,7 +122,8 @@ def sgd(paths: list[str]) -> dict[str, Any]:
 
 
 def on_disk(paths: list[str], learner: rb.Learner) -> dict[str, Any]:
-    """Of all rows, windows of some four million are in memory at a time; of one file's, of a million."""
+    """Windows of about four million rows are in memory at a time, or of a million if there is one
+    file."""
     memory = MEMORY if len(paths) > 1 else MEMORY // 4
     what: dict[str, Any] = {"features": NUMBERS, "columns": ["channel", "region"], "memory": memory}
     return trained(lambda: rb.Parquet(paths, label="label", **what), learner)

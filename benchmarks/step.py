@@ -4,7 +4,7 @@ The problem is ``recall(group) >= 0.95 * recall()`` for m groups, disjoint or ov
 large as UCI Adult's. To such rates all negatives are alike; to ``positive_rate(group) >= 0.95 *
 positive_rate()``, "overlapping, all rows", nearly every row is one of its own. A learner's floor is its
 own `scores` and `descend` around the gradient of the plain logistic loss; under constraints a round of
-the game stands between the two. Plain PyTorch and, where it is installed, Cooper
+the game comes between the two. Plain PyTorch and, if it is installed, Cooper
 (`pip install cooper-optim`) run beside them.
 
 All contenders take turns, a block of steps each, so that a machine that slows down slows all of them;
@@ -38,7 +38,7 @@ ROWS, FEATURES = 34_189, 122
 COUNTS = (4, 20, 100, 400, 1000)
 BATCHES = (128, 1024, ROWS)
 LAYOUTS = ("disjoint", "overlapping", "overlapping, all rows")
-ALL_ROWS_FROM = 100  # groups; with fewer, rows that no other is like are no harder
+ALL_ROWS_FROM = 100  # groups; with fewer, rows in cells of their own take no longer
 SETTINGS = (1, 32)
 RATIO = 0.95
 PLAYERS = {"external": rb.ExternalRegret, "swap": rb.SwapRegret}
@@ -208,7 +208,7 @@ def chosen(rows: Any, *tensors: Any) -> tuple[Any, ...]:
 
 
 def violations(hits: Any, counted: Any, members: Any, sizes: Any) -> Any:
-    """How far each group's rate in the batch is below its floor; 0 where no row counts."""
+    """How far each group's rate in the batch is below its floor; 0 if no row counts."""
     overall = hits.sum() / counted.sum().clamp(min=1)
     rate = sum_by_group(hits, members, len(sizes)) / sizes.clamp(min=1)
     return torch.where(sizes > 0, RATIO * overall - rate, 0.0)

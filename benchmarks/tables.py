@@ -1,4 +1,4 @@
-"""Where a person waits for a table: seconds, and the memory at the peak, beside a floor of the same run.
+"""How long a person waits for a table: seconds and peak memory, beside a floor of the same run.
 
 Five cases. "predict": a million rows of a frame with as many kinds of column as Adult's, decided by a
 linear model; the floor is pandas' `get_dummies`, aligned to the columns of training, and scikit-learn's

@@ -6,7 +6,7 @@ model never saw capital gains. A new model trained freely is better, but flips f
 decisions as allowed. Two models flip at most 2%. The first stands alone, so the live model can be
 switched off. The second reads the live decision as one more feature: both models must keep running, but
 the flips are better chosen. To be fair, a rule without constraints does as well as the second: follow
-the free model where it is surest, and the live one elsewhere.
+the free model on the rows of which its score is most certain, and the live one elsewhere.
 """
 
 from importlib.util import find_spec

@@ -1,11 +1,11 @@
 """Your own loop: PyTorch
 ======================
 
-A network, an optimizer, a schedule and batches of your own. Where the loss would be, `rb.Game` takes
-the scores of a batch and gives back the gradient with respect to them. In the end `rb.shrink` mixes the
-snapshots of the epochs so that the promise is kept with the fewest errors. The problem asks for a
-little more than is promised, which leaves room on new rows. Paragraphs that begin with `# Promise:` are
-all that the promise adds.
+A network, an optimizer, a schedule and batches of your own. In place of the loss, `rb.Game` takes the
+scores of a batch and returns the gradient with respect to them. In the end `rb.shrink` mixes the
+snapshots of the epochs so that the promise is kept with the fewest errors. The problem asks for a little
+more than is promised, which leaves room on new rows. Paragraphs that begin with `# Promise:` are all
+that the promise adds.
 """
 
 import copy

@@ -16,7 +16,8 @@ EDGES = torch.linspace(0, 1, 11)[1:-1]  # of ten bins
 
 
 def calibration_gap(model, rows):
-    """The expected calibration error: how far labels are from what is said of them, bin by bin."""
+    """The expected calibration error: how far labels are from the predicted probabilities, bin by
+    bin."""
     said = torch.sigmoid(model.scores)
     off = torch.zeros(10).index_add(0, torch.bucketize(said, EDGES), said - rows.y)
     return off.abs().sum() / len(rows)

@@ -108,7 +108,7 @@ class Experiment:
         """Raise if the data is in a folder and none is named."""
         if self.stand_in and folder is None:
             raise ValueError(
-                f"the data of {self.name} does not ship with the package: say where its files are with "
+                f"the data of {self.name} does not ship with the package: give its folder with "
                 "--data FOLDER; the data cards say which files, and where they come from"
             )
 

@@ -56,10 +56,10 @@ class Chosen:
     """The learning rates a row was chosen with, on validation rows."""
 
     model: float
-    multipliers: float | None  # None where there are no constraints
+    multipliers: float | None  # None without constraints
 
     def __str__(self) -> str:
-        """Of the model, then of the multipliers.
+        """The model's rate, then the multipliers'.
 
         >>> str(Chosen(0.1, 0.00001))
         '0.1/1e-05'
@@ -72,7 +72,7 @@ class Summary:
     """One row over several seeds."""
 
     row: Row  # the means
-    deviations: Row  # the standard deviations; NaN where there is one seed only
+    deviations: Row  # the standard deviations; NaN with one seed only
     seeds: int
 
     def to_json(self) -> dict[str, Any]:

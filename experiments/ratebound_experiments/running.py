@@ -26,7 +26,7 @@ from ratebound_experiments.experiment import FREE, POPULATIONS, Data, Experiment
 from ratebound_experiments.kept import SUFFIX, name_of, print_of, read_game, write_game
 from ratebound_experiments.rows import Chosen, Row
 
-# The tables rank as the paper has it: a promise kept with room to spare is better than one just kept.
+# The tables rank as the paper does: a promise kept with a margin is better than one just kept.
 RANKING: Literal["literal"] = "literal"
 SOLUTIONS: dict[str, Callable[[Trace], Mixture]] = {
     "m-stoch": shrink,

@@ -53,7 +53,7 @@ class Reproduced:
         return sum(self.seconds.values())
 
     def published_row(self, row: Row) -> Row | None:
-        """The published row of the same algorithm and solution, where there is one."""
+        """The published row of the same algorithm and solution, if there is one."""
         same = (p for p in self.published if (p.algorithm, p.solution) == (row.algorithm, row.solution))
         return next(same, None)
 
@@ -90,7 +90,7 @@ def text(table: Reproduced) -> str:
 
 
 def to_json(table: Reproduced) -> dict[str, Any]:
-    """The table as plain values; `rows` are means over the seeds where there are several."""
+    """The table as plain values; `rows` are means over the seeds if there are several."""
     own = {name: getattr(table, name) for name in PLAIN}
     rows = [
         row.to_json() | {"learning_rates": [[one.model, one.multipliers] for one in chosen]}

@@ -16,7 +16,7 @@ class Decides:
 
 
 def people(yes, y=None, weights=None, **columns):
-    """Rows with these decisions and labels, all positive where none are given."""
+    """Rows with these decisions and labels, all positive by default."""
     yes = np.asarray(yes)
     labels = np.ones(len(yes), dtype=bool) if y is None else y
     return rb.Population(np.where(yes, 1.0, -1.0)[:, None], labels, columns=columns, weights=weights)

@@ -225,7 +225,7 @@ def test_other_populations():
     (alarm,) = experts.update(decisions, labels, on="experts")
     assert alarm.row <= 500
     assert experts.rows == {"experts": 500, "train": 0}
-    with pytest.raises(ValueError, match="no promise speaks of population 'expert', did you mean"):
+    with pytest.raises(ValueError, match="no promise is about population 'expert', did you mean"):
         experts.update(decisions, labels, on="expert")
 
 
@@ -279,14 +279,16 @@ def test_arguments():
 
 
 def slow_labels(seed, rows=2500):
-    """All are told yes, 85% rightly; wrong ones are known after 100 rows, right ones after 500."""
+    """All get a yes, and 85% of these are right; wrong ones are known after 100 rows, right ones after
+    500."""
     random = np.random.default_rng(seed)
     right, day = random.random(rows) < 0.85, np.arange(float(rows))
     return right, day, day + random.exponential(np.where(right, 500.0, 100.0))
 
 
 def test_labels_that_come_later_for_one_outcome_raise_no_false_alarms():
-    """In the order of labels, most streams would; in that of decisions, after 1,500 rows, few do."""
+    """In the order of labels, most streams would; in the order of decisions, after 1,500 rows, few
+    do."""
     by_label = by_decision = unlabelled = 0
     for seed in range(20):
         right, day, known = slow_labels(seed)
@@ -330,7 +332,7 @@ DAYS = np.arange("2024-01-01", "2025-08-23", dtype="M8[D]")  # 600 of them
 
 @pytest.mark.parametrize("kind", ["M8[D]", str, object, float])
 def test_rows_are_taken_in_the_order_of_decision_each_once(kind):
-    """Whatever tables they come in, with those of before and those that are too young."""
+    """Whatever tables they come in, together with earlier rows and rows that are too young."""
     decisions, labels, columns = stream(600)
     random, cut = np.random.default_rng(0), rb.Monitor(problem(), decided="day", wait=30)
     for now in ("2024-03-01", "2024-12-31", "2025-02-01", "2026-01-01"):
@@ -411,7 +413,7 @@ def test_a_comparison_of_two_ratios_is_watched_as_it_was_asked_for():
         ({"decided": "day"}, {"day": [1, 2, 3], "now": 5}, "column 'day' has 3 rows"),
         ({"decided": "day"}, {"day": [1, 2]}, "say which moment it is by now="),
         ({"decided": "date"}, {"day": [1, 2], "now": 5}, "no column 'date' is given"),
-        ({"decided": "day"}, {"day": [1, None], "now": 5}, "column 'day' does not say of 1 rows when"),
+        ({"decided": "day"}, {"day": [1, None], "now": 5}, "column 'day' is empty in 1 rows"),
         ({"decided": "day"}, {"day": ["2024-01-01", "x"], "now": 5}, "'day' does not hold numbers"),
         (
             {"decided": "day"},
@@ -419,7 +421,7 @@ def test_a_comparison_of_two_ratios_is_watched_as_it_was_asked_for():
             "column 'day' holds texts",
         ),
         ({"decided": "day"}, {"day": [1, 2], "now": "2025-01-01"}, "'day' does not hold dates"),
-        ({"decided": "day"}, {"day": [1, 2], "now": 0}, "now= is before that of an earlier update"),
+        ({"decided": "day"}, {"day": [1, 2], "now": 0}, "now= is before the now= of an earlier update"),
     ],
 )
 def test_moments_that_cannot_be_read_change_nothing(how, given, reason):

@@ -12,7 +12,7 @@ from ratebound.certifying._bounds import Aim
 from ratebound.certifying._nested import Inside, Nested, _Nodes, _Samples
 from ratebound.certifying._pair import FAR_OUT, Line, Pair, Share, one_sided, pair_p_value, window
 
-# Promises a p1 + b p2 + k >= 0: what they are, and where they are just kept, given p2.
+# Promises a p1 + b p2 + k >= 0: what they are, and the p1 at which they are just kept, given p2.
 LINES = {
     "ratio": (1.0, -0.8, 0.0),
     "ratio above 1": (1.0, -1.25, 0.0),

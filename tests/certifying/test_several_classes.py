@@ -87,7 +87,7 @@ FORMS = {
 
 @pytest.mark.parametrize("name", FORMS)
 def test_false_certificates_are_rare(name):
-    """Where the promise is just kept, or just broken, on the whole population."""
+    """With the promise just kept, or just broken, on the whole population."""
     promise, right = FORMS[name]
     random = np.random.default_rng([*name.encode()])
     wrong = 0

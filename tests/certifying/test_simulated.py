@@ -139,7 +139,7 @@ def test_evidence_of_several_means_adds_up(weighted, monkeypatch):
 
 
 def test_chernoffs_bound_is_above_the_exact_tail():
-    """Of three coins, at every point of a grid where the promise is just kept."""
+    """With three coins, at every point of a grid that just keeps the promise."""
     reach, rows = np.array([0.5, 0.5, 1.0]), np.array([4, 5, 6])
     for seen in ((4, 5, 4), (3, 5, 5), (4, 5, 6)):
         share = np.array(seen) / rows
@@ -185,6 +185,6 @@ def test_showing_what_holds_is_likely_with_the_rows_needed():
     shown = 0
     for _ in range(50):
         g = random.random(needed.rows_in_all) < 0.2
-        yes = random.random(len(g)) < np.where(g, 0.64, 0.59)  # .6 of everyone: .1 to spare
+        yes = random.random(len(g)) < np.where(g, 0.64, 0.59)  # .6 of everyone: a margin of .1
         shown += certified(promise, people(yes, g=g)).holds
     assert 0.7 <= shown / 50 <= 0.95

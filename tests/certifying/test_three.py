@@ -55,7 +55,7 @@ def test_the_p_value_is_the_largest_probability_of_so_good_a_sample(values):
 @pytest.mark.parametrize("values", VALUES)
 @pytest.mark.parametrize("delta", [0.2, 0.05])
 def test_a_mean_that_is_not_above_zero_is_rarely_shown_to_be(values, delta):
-    """Of all samples of 16 rows, at every point of a grid where the promise is just kept."""
+    """Over all samples of 16 rows, at every point of a grid that just keeps the promise."""
     every = samples(16)
     p_values = np.array([three_values_p_value(values, tuple(map(int, s)), 0.02 * delta) for s in every])
     shown = every[p_values <= delta]

@@ -165,7 +165,7 @@ def test_watched_populations_are_scored_as_the_deployed_model_scores_them(librar
 
 
 def test_standardised_columns_of_two_values_are_scored_as_deployed():
-    """LightGBM bundles them where they are not exclusive, and then grows trees on wrong values."""
+    """LightGBM bundles them although they are not exclusive, and then grows trees on wrong values."""
     drawn = np.random.default_rng(0)
     flags = (drawn.random((N, 20)) < np.repeat([0.3, 0.7], 10)).astype(float)
     label = (flags - 0.5) @ drawn.normal(size=20) + drawn.normal(size=N) > 0
@@ -318,7 +318,7 @@ def test_where_no_tree_can_grow_the_model_stays_as_it_is():
     "rows", [X[:30], X[:30, 4:], np.ones((200, 2))], ids=["few", "few codes", "all alike"]
 )
 def test_rows_that_lightgbm_cannot_split_are_refused(rows):
-    """Without a tree every score is 0, and everyone is told yes."""
+    """Without a tree every score is 0, and everyone gets a yes."""
     people = rb.Population(rows, Y[: len(rows)])
     learner = rb.Boosted(estimator("lightgbm"), categorical=[0] if rows.shape[1] == 1 else ())
     with pytest.raises(ValueError, match=f"these {len(rows)} rows.*lower min_child_samples"):

@@ -18,7 +18,7 @@ NUMBERS = ("multipliers", "objectives", "violations", "watched", "scores")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where two processes have left what they found."""
+    """The folder with the results of two processes."""
     tracker = xgboost.tracker.RabitTracker(n_workers=2, host_ip="127.0.0.1", sortby="task")
     tracker.start()
     told = [f"{name}={json.dumps(value)}" for name, value in tracker.worker_args().items()]

@@ -39,7 +39,7 @@ def network():
 
 
 class Own(torch.nn.Module):
-    """A module that is no chain, with running statistics."""
+    """A module that is not a chain, with running statistics."""
 
     def __init__(self):
         super().__init__()

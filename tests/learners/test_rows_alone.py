@@ -24,7 +24,7 @@ def chain(*widths):
 
 
 def own():
-    """A module that is no plain chain, with statistics of its own."""
+    """A module that is not a plain chain, with statistics of its own."""
     nn = pytest.importorskip("torch").nn
     return nn.Sequential(nn.Linear(D, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 1))
 

@@ -239,7 +239,7 @@ DAMAGED = {
     "nothing but splits": {"feature": [0] * 8},
     "a feature out of range": {"feature": [3, 1, -1, -1, -1, 2, -1, -1]},
     "a feature below 0": {"feature": [0, 1, -1, -1, -7, 2, -1, -1]},
-    "a number that is none": {"number": [0.5, 0.1, np.nan, 1.0, 2.0, 0.0, 5.0, 6.0]},
+    "not a number": {"number": [0.5, 0.1, np.nan, 1.0, 2.0, 0.0, 5.0, 6.0]},
     "a leaf beyond all": {"number": [0.5, 0.1, np.inf, 1.0, 2.0, 0.0, 5.0, 6.0]},
     "fewer numbers": {"number": [0.5, 0.1]},
     "more flags": {"flags": [1, 0, 0, 0, 0, BY_CATEGORY, 0, 0, 0]},

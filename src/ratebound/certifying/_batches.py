@@ -122,7 +122,7 @@ class LabelClock:
     def moved(self, until: float) -> LabelClock:
         """The same at another moment, which is never an earlier one."""
         if self.until is not None and until < self.until:
-            raise ValueError("now= is before that of an earlier update, and time goes one way")
+            raise ValueError("now= is before the now= of an earlier update, and time goes one way")
         if until == self.until:
             return self
         return LabelClock(self.until, until, unlabelled=self.unlabelled)
@@ -171,8 +171,8 @@ def _moments(values: Any, name: str, now: Any) -> tuple[Array, float]:
     """When rows were decided, (n,), and the moment `now`, as numbers; of dates, in days."""
     column = as_array(values)
     if is_missing(column).any():
-        raise ValueError(f"column {name!r} does not say of {int(is_missing(column).sum()):,} rows when "
-                         "they were decided: fill it in")  # fmt: skip
+        empty = int(is_missing(column).sum())
+        raise ValueError(f"column {name!r} is empty in {empty:,} rows: fill in when they were decided")
     if now is None:
         raise ValueError(f"say which moment it is by now=, in the units of column {name!r}")
     if isinstance(now, Real) and not isinstance(now, bool):

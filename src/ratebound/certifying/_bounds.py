@@ -100,7 +100,7 @@ def binomial_tail(successes: int, rows: int, at: float) -> float:
 
 
 def hoeffding_bentkus(mean: float, rows: int, at: float) -> float:
-    """A bound on how likely so large a mean of `rows` fractions is where they are `at` on average.
+    """A bound on the probability of so large a mean of `rows` fractions, if their expectation is `at`.
 
     >>> binomial_tail(9, 10, 0.5) < hoeffding_bentkus(0.9, 10, 0.5) < 0.03
     True
@@ -117,12 +117,11 @@ def hoeffding_bentkus(mean: float, rows: int, at: float) -> float:
 
 
 def shuffled(values: Array, times: Array, order: Array | None = None) -> Array:
-    """The rows (n,) in an order that has nothing to do with them, each as many `times` as it occurs.
+    """The rows (n,) in an order that does not depend on them, each repeated `times` times.
 
-    `order` says which of the values each row has, in the order of the rows. Of rows on disk it is not
-    known. Rows that were drawn
-    independently may be bet on in any order that they do not choose, so a random one will do; and of
-    very many, those that a coin chooses for each row will do.
+    `order` says which of the values each row has, in the order of the rows. It is unknown for rows on
+    disk. Independent rows may be bet on in any order that does not depend on them, so a random order is
+    valid. A random sample of very many rows is valid too.
     """
     rows = int(times.sum())
     random = np.random.default_rng(rows)
@@ -136,7 +135,7 @@ def shuffled(values: Array, times: Array, order: Array | None = None) -> Array:
 def betting(values: Array, low: float) -> float:
     """The p-value of a mean above 0, of shuffled values none of which can be below `low` < 0.
 
-    Bets are those that would be best for normal values of the variance seen so far.
+    The bets are the best ones for normal values with the variance seen so far.
 
     >>> betting(np.array([1.0] * 30), -1.0) < 0.001 < betting(np.array([1.0, -1.0] * 30), -1.0)
     True
@@ -162,7 +161,7 @@ def lower_bound(p_value: Callable[[float], float], low: float, high: float, tail
 
 
 def smallest_tail(room: Callable[[float], float]) -> float:
-    """The smallest δ whose lower bound of the room is not below 0; 1 where there is none."""
+    """The smallest δ whose lower bound of the room is not below 0, or 1."""
     if room(1.0) < 0:
         return 1.0
     if room(LEAST_P_VALUE) >= 0:

@@ -37,7 +37,7 @@ Open = tuple[tuple[float, ...] | None, ...]  # the rows of a window, or of a blo
 
 
 class Unwatchable(ValueError):
-    """A promise that no monitor can watch, whatever it is told."""
+    """A promise that no monitor can watch, whatever its settings."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def draws_of(promise: Constraint | Parity, classes: Classes = TWO) -> Draws:
     if len(populations) > 1:
         raise Unwatchable(
             f"the promise {promise} cannot be watched: it compares the populations "
-            f"{', '.join(sorted(populations))}, whose rows come in no common order. Audit it instead"
+            f"{', '.join(sorted(populations))}, whose rows have no shared order. Audit it instead"
         )
     _check_rates(promise, rates, per_row)
     kind: Kind = ("one set", "pairs", "blocks")[min(len(parts), 3) - 1]
@@ -244,9 +244,9 @@ def _ends(terms: Terms) -> tuple[float, float]:
 def _windows(
     values: list[tuple[Array, Array]], constant: float, waiting: Open
 ) -> tuple[Array, Array, Open]:
-    """Where windows are full, what their pairs give (n, P), and the rows of the open one.
+    """The ends of full windows, what their pairs give (n, P), and the rows of the open window.
 
-    Rows that are in neither set, or below neither line, are passed over.
+    Rows that are in neither set, or in neither denominator, are skipped.
     """
     (a, b), (c, d) = values
     rows = np.stack([a + constant * b, b, c, d], axis=1)
@@ -263,7 +263,7 @@ def _windows(
 def _blocks(
     values: list[tuple[Array, Array]], constant: float, waiting: Open
 ) -> tuple[Array, Array, Open]:
-    """Where blocks are full, their sums (n, 1), and the block left open.
+    """The places at which blocks are full, their sums (n, 1), and the block left open.
 
     Each has the next row of every set; None stands for a row that is still to come.
     """

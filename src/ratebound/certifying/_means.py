@@ -1,12 +1,13 @@
 """A promise as a sum of means: rates that are shares of the same rows are one mean over those rows.
 
-What a promise leaves as room is `constant + Σ mean`, kept where it is at least 0. What a row can add
-to a mean is known from the words, and often it is one of two values; then the mean is a proportion.
+The room of a promise is `constant + Σ mean`, and the promise is kept if it is at least 0. The promise's
+text determines what a row can add to a mean. Often that is one of two values; then the mean is a
+proportion.
 
-Two groups are disjoint, or one lies inside the other, because their conditions leave no other row, never
-because a sample happens to look so. So every combination of truth values that the conditions allow is
-drawn up: a row holds one value of a column, passes a low threshold if it passes a high one, has one
-label, and is decided as one class. What the conditions leave open is taken to be possible.
+Two groups count as disjoint or nested only if their conditions imply it, never because a sample happens
+to look so. So every combination of truth values that the conditions allow is listed: a row has one value
+in a column, passes a low threshold if it passes a high one, has one label, and gets one decision.
+Whatever the conditions do not exclude is treated as possible.
 
 What a condition means is decided by the column and not by its letters: `"2024-10-1"` comes after
 `"2024-2-1"` among dates and before it among texts. So values are ordered as the column reads them, by
@@ -88,7 +89,7 @@ class Mean:
 
     @cached_property
     def variance(self) -> float:
-        """Of the mean, from the rows; weights make a ratio of it."""
+        """The variance of the mean, from the rows; with weights the mean is a ratio."""
         weights = self.times * self.row_weights
         squares = weights * self.row_weights
         return float(squares @ (self.values - self.mean) ** 2 / weights.sum() ** 2)
@@ -115,7 +116,7 @@ class Mean:
 
     @cached_property
     def successes(self) -> int:
-        """Of a proportion: rows with the larger value."""
+        """For a proportion, the rows with the larger value."""
         return self.count(self.values > self.possible.mean())
 
 
@@ -212,7 +213,7 @@ def proportions(tally: Tally, parity: Parity) -> list[Mean] | None:
 
 
 def unbounded(rate: Rate) -> str:
-    """Why what a row can add is not known from the words; nothing where it is."""
+    """Why the promise's text does not determine what a row can add, or an empty text."""
     columns = cost_columns(rate)
     if not columns:
         return ""
@@ -223,7 +224,7 @@ def unbounded(rate: Rate) -> str:
 
 
 def same_once(values: Array) -> Array:
-    """The values in order, those that differ by rounding once; 0 is exactly 0."""
+    """The values in order, without duplicates up to rounding; 0 is exactly 0."""
     size = ROUNDING * max(1.0, float(np.abs(values).max(initial=0.0)))
     ordered = np.unique(np.where(np.abs(values) < size, 0.0, values))
     return ordered[np.append(True, np.diff(ordered) > size)]
@@ -306,7 +307,7 @@ def _decided(answers: Sequence[Answer], classes: int) -> list[list[Said]]:
 
 
 def _one_of(keys: Sequence[Any], classes: int) -> list[Said]:
-    """What may be said of one row: each key that it has one class, of which at most one is true.
+    """The possible truth values of one row: it has each key's class or not, and at most one class.
 
     >>> _one_of(["cat", "dog"], 2)
     [{'cat': True, 'dog': False}, {'cat': False, 'dog': True}]
@@ -316,7 +317,7 @@ def _one_of(keys: Sequence[Any], classes: int) -> list[Said]:
 
 
 def _values(conditions: Sequence[Compare | In | Missing], rows: Lines | None) -> list[Said]:
-    """What the conditions on one column say of each value it may hold, and of a missing one."""
+    """The truth of the conditions on one column for each value it may hold, and for a missing one."""
     compared = [c for c in conditions if not isinstance(c, Missing)]
     named = list({v: None for c in compared for v in (c.values if isinstance(c, In) else (c.value,))})
     in_order = any(isinstance(c, Compare) and c.relation not in ("==", "!=") for c in compared)
@@ -340,9 +341,9 @@ def _values(conditions: Sequence[Compare | In | Missing], rows: Lines | None) ->
 def _placed(
     conditions: Sequence[Compare | In | Missing], read: dict[Value, Comparable], in_order: bool
 ) -> list[Said]:
-    """What the conditions say of each value that is not missing, if named ones are read so.
+    """The truth of the conditions for each value that is not missing, given how named values are read.
 
-    Values are told apart by their place in the order: at one that is named, or between two of them.
+    Values differ only by their place in the order: at a named value, or between two of them.
     """
     ordered = sorted(set(read.values()), key=lambda value: (isinstance(value, str), value))
     place = {value: 2 * index + 1 for index, value in enumerate(ordered)}

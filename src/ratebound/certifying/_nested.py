@@ -1,26 +1,26 @@
 """A group inside everyone, as a group beside the rest.
 
-Everyone's rate is the group's and the rest's, mixed by the group's share π of everyone, which is not
-known either. `Inside` has the test. Of very many rows, or if π decides whether the group's rate
-speaks for the promise, the two rates are tested at the ends of an interval of π: for fixed rates the
-room is linear in π, so a promise that is broken for some π in an interval is broken at one of its ends;
-and the lines on which the room is 0 all meet in one point, so that one end is enough unless that point
-lies among the possible rates.
+Everyone's rate is the group's and the rest's, mixed by the group's share π of everyone, which is unknown
+too. `Inside` has the test. With very many rows, or if π decides whether the group's rate counts for the
+promise, the two rates are tested at the ends of an interval of π: for fixed rates the room is linear in
+π, so a promise that is broken for some π in an interval is broken at one of its ends; and the lines on
+which the room is 0 all meet in one point, so that one end is enough unless that point lies among the
+possible rates.
 
-Of N rows, each is in the group with probability s, its share. A row of the group speaks for the promise
-with probability p, a row of the rest against it with probability q. The promise is
+Each of N rows is in the group with probability s, its share. A row of the group counts for the promise
+with probability p, and a row of the rest counts against it with probability q. The promise is
 
     g(s) p - h(s) q + o(s) >= 0,    g and h > 0, all of them affine in s.
 
-Samples are ordered by a score: the room over its deviation where the promise is just kept, given the
-group's rows, with what the share may be off by in the deviation. Two nuisances are left, s and q. For
-fixed s and q the probability grows with p, so the worst p lies where the promise is just kept.
+Samples are ordered by a score: the room over its standard deviation at the boundary of the promise,
+given the group's rows, including the variance of the share. Two nuisance parameters are left, s and q.
+For fixed s and q the probability grows with p, so the worst p is at the boundary.
 
 The probability of a set of samples is bounded between the nodes of a grid. A sample is multinomial, an
 exponential family: log P(set) is a convex function of the natural parameters less the log-partition A,
-which is known. So at a mixture of nodes' parameters it is at most the same mixture of what it is at the
-nodes, plus what A is below its own mixture there. That gap falls with the square of the spacing; at half
-a standard deviation it is less than a tenth of the probability.
+which is known. So at a mixture of nodes' parameters it is at most the same mixture of its values at the
+nodes, plus the amount by which A is below its own mixture. That gap falls with the square of the
+spacing; at half a standard deviation it is less than a tenth of the probability.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Nested:
 
     @property
     def share(self) -> float:
-        """Of the group among everyone, here."""
+        """The group's share of everyone in this sample."""
         return self.rows / (self.rows + self.rest_rows)
 
     def at(self, share: float, constant: float) -> tuple[Share, Share, float]:
@@ -147,7 +147,7 @@ class Nested:
         return a + (b - a) * p - c - (d - c) * q
 
     def _corners(self, share: float, constant: float) -> list[tuple[float, float]]:
-        """Where the line on which the room is 0 enters and leaves the possible rates."""
+        """The points at which the line of zero room enters and leaves the possible rates."""
         group, rest, offset = self.at(share, constant)
         corners = []
         for q in (0.0, 1.0):
@@ -274,7 +274,7 @@ class Inside:
         )
 
     def worst(self, share: Array, rate: Array, of_group: bool) -> Array:
-        """Of the rest where the `rate` is that `of_group`, else of the group: where it is just kept."""
+        """The rest's rate that just keeps the promise at the group's `rate`, or the other way round."""
         offset, rest = self.o[0] + self.o[1] * share, self.h * (1 - share)
         group = self._times(share)
         worst: Array = (group * rate + offset) / rest if of_group else (rest * rate - offset) / group
@@ -291,7 +291,7 @@ class Inside:
         return Line(self._times(share), b, bound, group, self.rows - group)  # type: ignore[arg-type]  # arrays, of an array
 
     def _variances(self, line: Line, p: Array) -> tuple[Array, Array]:
-        """Of the room given the rows of the group, and what the group's share adds to it."""
+        """The variance of the room given the group's rows, and what the group's share adds."""
         share, q = line.rows1 / self.rows, line.second(p)
         own = line.a**2 * p * (1 - p) / line.rows1 + line.b**2 * q * (1 - q) / line.rows2
         gain = self.g[1] * p + self.h * (1 - q) + self.o[1]
@@ -530,7 +530,7 @@ def _likely(rows: Array, low: float, high: float) -> tuple[Array, Array]:
 
 
 def _mass(rows: Array, k: Array, q: Array) -> Array:
-    """Binomial probabilities (c, ...) of `k` among `rows`, which broadcast; 0 where there are fewer."""
+    """Binomial probabilities (c, ...) of `k` among `rows`, which broadcast; 0 if `rows` is smaller."""
     logs, rest = _factorials(int(rows.max())), rows - k
     ways = logs[rows] - logs[np.minimum(k, rows)] - logs[np.maximum(rest, 0)]
     ways = np.where(rest >= 0, ways, -np.inf)

@@ -1,19 +1,19 @@
 """Two proportions of independent rows: an exact test that a weighted sum of them is above zero.
 
 Samples are ordered by the score statistic (Koopman; Miettinen and Nurminen). The p-value is the largest
-probability of a sample at least as good where the promise is just kept (Barnard), over the rates that
-an interval of one proportion leaves, and what that interval may miss is added (Berger and Boos).
+probability of a sample at least as good, over the rates that just keep the promise (Barnard) and lie
+inside an interval of one proportion, plus the error of that interval (Berger and Boos).
 
-Successes speak for a promise A q1 + B q2 > bound with A, B > 0. Samples are ordered by the score
+Successes count for a promise A q1 + B q2 > bound with A, B > 0. Samples are ordered by the score
 statistic, whose constrained estimate lies on the line A q1 + B q2 = bound.
 
-The points with score τ have a closed form. Where the estimate is (q1, q2) with variances v = q (1 - q),
+The points with score τ have a closed form. If the estimate is (q1, q2) with variances v = q (1 - q),
 the Lagrange condition is k1 = n1 q1 + μ A v1 and k2 = n2 q2 + μ B v2, and the score is μ σ with
 σ² = A² v1 / n1 + B² v2 / n2. So μ = τ / σ, and one search along the line finds k1 for every k2.
 
 The probability of the region grows with q1 and with q2. So between two points of the line it is at most
-that at the larger q1 of the one and the larger q2 of the other, and bisecting makes the bound as close
-as one likes.
+its value at the larger q1 and the larger q2 of the two, and bisection makes the bound as tight as
+needed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two proportions of independent rows, and what they add where there is no success."""
+    """Two proportions of independent rows, and what they add without any success."""
 
     first: Share
     second: Share
@@ -206,7 +206,7 @@ class Line:
         q1 = (low + high) / 2
         corner = self.deviation(q1) < CORNER * max(
             self.a, self.b
-        )  # from where no sample lies above the line
+        )  # beyond it no sample lies above the line
         return np.where(none | corner, self.rows1 + 1.0, self._at(score, q1)[0])
 
     def _at(self, score: float, q1: Array) -> tuple[Array, Array]:

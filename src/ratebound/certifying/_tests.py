@@ -217,7 +217,7 @@ class Bound:
     """A lower bound of one mean, at any tail."""
 
     mean: Mean
-    values: Array  # shuffled, where they are bet on
+    values: Array  # shuffled if they are bet on
     weights: Array  # alike
     kind: str
     deviation: float
@@ -266,8 +266,9 @@ class Chernoff:
     """Means of rows that count the same and add one of two values, or anything between.
 
     A bound on P(Σ mean >= s) is E exp(l (Σ mean - s)) for any l > 0. Given its mean m, what a row adds
-    has the largest such moment where it is one of the two ends, so its logarithm is at most that of a
-    coin, a concave function of m; its largest value where the promise is broken is bounded by duality.
+    has the largest such moment if it is always one of the two ends. So the logarithm is at most a
+    coin's, a concave function of m. Its largest value among the means that break the promise is bounded
+    by duality.
     """
 
     low: float  # what all add at least
@@ -332,12 +333,11 @@ class Chernoff:
 class Bets:
     """Two means, of rows that may have weights or add any of several values.
 
-    Where the promise is broken, the second mean is at most what the first leaves. If the first lies in a
-    cell, it is at most the larger end and the second at most what the smaller end leaves, so bets
-    against these do not gain in expectation. Rows of both are bet on in turn, and the p-value is that of
-    the worst cell of an interval of the first mean, plus what that may miss (Berger and Boos). As much
-    is bet on the one mean as on the other for the same change of the room, so that what is won depends
-    little on the cell.
+    If the promise is broken, the first mean bounds the second. If the first lies in a cell, it is at
+    most the cell's larger end, and the second is at most the bound at the smaller end, so bets against
+    these do not gain in expectation. Bets alternate between rows of both. The p-value is the worst
+    cell's, over an interval of the first mean, plus the interval's error (Berger and Boos). Bets on both
+    means are equal for the same change of the room, so that the winnings depend little on the cell.
     """
 
     sides: tuple[Bound, Bound]

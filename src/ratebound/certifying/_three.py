@@ -2,14 +2,14 @@
 
 "Not worse than the model in use by more than 0.005" is such a mean: a row that only the new model gets
 right adds 1, a row that only the other one gets right takes 1 away, and the rest add nothing. Its test
-is Tango's score test of paired proportions, with a tail that is enumerated and not taken for normal.
+is Tango's score test of paired proportions, with an enumerated tail instead of a normal one.
 
-Samples are ordered by the score: the mean over its deviation at the estimate that keeps the promise just
-so. The p-value is the largest probability of a sample at least as good where the promise is just kept,
-over the shares of bad rows that an exact interval leaves, plus what that interval may miss (Berger and
-Boos). A row that adds more in place of less never makes a sample worse, so the probability grows with
-the share of good rows and falls with that of bad ones. Between two points of the line it is at most what
-it is with the good ones of the one and the bad ones of the other.
+Samples are ordered by the score: the mean over its standard deviation at the constrained estimate, which
+just keeps the promise. The p-value is the largest probability of a sample at least as good among the
+rates that just keep the promise, over the shares of bad rows inside an exact interval, plus the
+interval's error (Berger and Boos). A row that adds more never makes a sample worse, so the probability
+grows with the share of good rows and falls with the share of bad rows. Between two points of the line it
+is at most its value with the larger share of good rows and the smaller share of bad rows.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Boundary:
         return np.asarray(mean / self.deviation(good, bad))
 
     def deviation(self, good: Array, bad: Array) -> Array:
-        """Of the mean, where the promise is just kept and so many good and bad rows are likeliest."""
+        """The standard deviation of the mean at the constrained estimate, for these counts of rows."""
         rest = self.rows - good - bad
         whole, beyond, slope = 1 + self.slope, 1 - self.start, self.slope
         linear = bad * (slope * beyond - self.start * whole) + good * slope * beyond

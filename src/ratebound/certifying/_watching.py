@@ -1,4 +1,4 @@
-"""One promise under watch: its evidence, its rates so far, and what it has been found to be."""
+"""One promise under watch: its evidence, its rates so far, and its verdict."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ class Alarm:
     row : int
         After how many rows of its population.
     evidence : float
-        How many times more money than at the start is owned by one who bet on "broken" row by row.
+        The wealth of a gambler who started with 1 and bet on "broken" row by row.
     value : float or None
-        Of the left side until then; None where no row tells.
+        The left side until then; None if no row counts in it.
     bound : float or None
-        Of the right side until then.
+        The right side until then.
     counts : tuple of pairs
-        Of each rate in the promise until then: rows that it is a share of, and rows that it counts.
+        For each rate in the promise until then: the rows that it is a share of, and the rows that it
+        counts.
 
     See Also
     --------
@@ -94,7 +95,7 @@ class Watch:
 
     @property
     def rows(self) -> int:
-        """Rows of the smallest set that a rate is a share of; of a ratio, those that count in it."""
+        """Rows of the smallest set that a rate is a share of; for a ratio, the rows that count in it."""
         if isinstance(self.constraint, Parity):
             counts = dict(zip(rates_of(self.constraint), self.tallies[:, 1].tolist(), strict=True))
             ratios = self.constraint.left, self.constraint.right
@@ -116,7 +117,7 @@ class Watch:
 
     @property
     def sides(self) -> tuple[float | None, float | None]:
-        """The left and the right side on all rows so far; None where there are none."""
+        """The left and the right side on all rows so far; None without rows."""
         return _sides(self.constraint, self.tallies)
 
 
@@ -140,7 +141,7 @@ def watched(watch: Watch, batch: StreamBatch, seen: int, error: float) -> Watch:
     lines = batch.lines(rates, classes)
     at, drawn, waiting = numbers(watch.draws, lines, batch.strata, watch.waiting)
     wealth, money_after = played(watch.wealth, drawn)
-    # Whether a row of each line is among those that a rate is a share of, and whether it is counted.
+    # Whether a row of each line is in the set that a rate is a share of, and whether it is counted.
     each = np.array([[lines.inside(over_of(r, classes)), counted(lines, r, classes)] for r in rates])
     after = replace(watch, wealth=wealth, waiting=waiting, tallies=watch.tallies + each @ lines.rows)
     broken, kept = (np.flatnonzero(money_after[:, i] >= -math.log(error)) for i in (0, 1))
@@ -175,7 +176,7 @@ def _sides(constraint: Constraint | Parity, tallies: Array) -> tuple[float | Non
 
 
 def _share(rate: Rate, over: float, count: float) -> float | None:
-    """A rate that counts so many of so many rows; None if there are none."""
+    """A rate that counts so many of so many rows; None without rows."""
     if not over:
         return None
     return count / over * ((over if rate.per is None else rate.per) if is_count(rate) else 1.0)

@@ -84,7 +84,7 @@ def certify(
     rows : Population or table, default=None
         In place of `population`: the rows that were decided, as in `audit`.
     confidence : float, default=0.95
-        For all promises together. The default is what is customary, no more.
+        For all promises together. The default is the usual choice.
     in_expectation : bool, default=False
         Whether to certify a mixture's expectation over its members. By default the decisions that it
         makes are certified, by its hash of each row, since those are what people get.
@@ -253,7 +253,7 @@ def _testable(
     levels: Sequence[Constraint],
     missing: Mapping[Constraint | Parity, str],
 ) -> Iterator[Constraint | Parity]:
-    """The promises, those about two ratios as two at a level where they have no test of their own."""
+    """The promises; two ratios without a test of their own become two promises at a level."""
     for promise in problem.subject_to:
         assert isinstance(promise, Constraint | Parity)  # goals are spelled out
         ends = [each for each in levels if each.keeps == promise]
@@ -264,9 +264,9 @@ def _testable(
 
 
 def outlook(problem: Problem, tally: Tally, confidence: float) -> float:
-    """How many times the room that a certificate is likely to need is left by decisions on some rows.
+    """The room that decisions leave on some rows, as a multiple of what a certificate is likely to need.
 
-    It is that of the promise with the least; no p-value is computed.
+    It is the smallest over all promises; no p-value is computed.
     """
     aim = Aim(1.0 - confidence, len(problem.constraints))
     ratios = [math.inf]
@@ -312,7 +312,7 @@ def _words(certified: Any, model: Judged) -> str:
 
 
 def room_of(constraint: Constraint) -> Expression:
-    """What a promise leaves to its bound: kept where it is at least 0. A ratio is cross-multiplied."""
+    """The room of a promise: kept if it is at least 0. A ratio is cross-multiplied."""
     (demand,) = demands(constraint)
     return -demand.expression
 
@@ -385,7 +385,7 @@ def _untestable(constraint: Constraint, tally: Tally) -> str:
             return f"{why}; rb.audit gives an interval, which is not a certificate"
         if isinstance(rate.at, str) and rate.at not in tally.model.thresholds:
             return (
-                f"at={rate.at!r} is no one threshold of the model: each of its members has its own, or "
+                f"at={rate.at!r} is not one threshold of the model: each of its members has its own, or "
                 "it has not learned any; certify one member, or write a number"
             )
     return ""

@@ -1,7 +1,8 @@
 """Watching promises in production: every batch of decisions adds evidence that they are broken, or kept.
 
-The evidence may be looked at after any row, for as long as one likes: with probability `confidence` at
-least, no promise that is kept is ever called broken; and likewise none that is broken is called kept.
+You may look at the evidence after any row, for as long as you like. With probability at least
+`confidence`, no promise that is kept is ever called broken. Likewise, no promise that is broken is
+called kept.
 """
 
 from __future__ import annotations
@@ -51,14 +52,13 @@ HEADS = doc.heads("promise", "rows", "value", "bound", "for broken", "for kept",
 class Monitor(Documented):
     """The promises of a problem, watched on a stream of decisions.
 
-    With probability `confidence` at least, no promise that is kept is ever called broken, over all
-    promises and all time, however often you look; and likewise none that is broken is called kept.
+    With probability at least `confidence`, no promise that is kept is ever called broken, over all
+    promises and all time, however often you look. Likewise, no promise that is broken is called kept.
 
     Kept means kept at every row: given all rows before it, the expected rates keep the promise. For a
-    promise that compares groups, six adjacent rows of a stratum are taken to be alike, that is, to come
-    independently from one distribution; from one window of six to the next, rates and shares of groups
-    may change. Rows must come in the order of decision, and which rows come must not depend on
-    their labels.
+    promise that compares groups, six adjacent rows of a stratum are assumed to come independently from
+    one distribution. From one window of six to the next, rates and shares of groups may change. Rows
+    must come in the order of decision, and which rows come must not depend on their labels.
 
     Parameters
     ----------
@@ -70,33 +70,33 @@ class Monitor(Documented):
         The label, and the decision, that is yes. By default it is True, 1, or the second of two
         `classes`.
     classes : list of labels, default=(False, True)
-        All that labels and decisions may be.
+        All labels and decisions.
     refer : str, default=None
-        What a decision is called that refers a row to a person, if there is one.
+        The name of the decision to refer a row to a person, if there is one.
     strata : str or list of str, default=()
-        Columns whose values tell apart rows that are compared with their like only, such as a site.
-        Promises that compare groups are then watched within each. By default all rows are of one kind.
+        Columns such as a site: groups are compared only among rows with the same value. By default all
+        rows are compared.
     decided : str, default=None
-        The column that says when rows were decided, as dates or numbers. Rows are then taken in that
-        order, once they are older than `wait`. By default they are taken as they are given.
+        The column that says when rows were decided, as dates or numbers. Rows are then added in that
+        order, once they are older than `wait`. By default they are added as given.
     wait : float, default=0.0
-        After how long labels are known, in days if `decided` holds dates. A row without one by then is
-        left out for good, and counted.
+        How long labels take, in days if `decided` holds dates. A row without a label by then is left out
+        for good, and counted.
 
     Attributes
     ----------
     watches : tuple of Watch
-        What is remembered of each promise; its size does not grow with the rows.
+        The state of each promise; its size does not grow with the rows.
     rows : dict of str to int
         Rows seen so far, by population.
     batches : dict of str to tuple of str
-        The names of the batches taken in so far that have one, by population.
+        The names of the named batches so far, by population.
 
     Raises
     ------
     ValueError
-        If a promise cannot be watched: areas and rates ``at=`` a threshold need scores, counts must say
-        ``per=`` how many rows, and rows of two populations come in no common order.
+        If a promise cannot be watched: areas and rates ``at=`` a threshold need scores, counts need
+        ``per=``, and rows of two populations have no shared order.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class Monitor(Documented):
 
     @property
     def alarms(self) -> list[Alarm]:
-        """The promises found to be broken, in order of the rows at which they were."""
+        """The broken promises, in the order in which their alarms were raised."""
         alarms = [watch.alarm for watch in self.watches if watch.alarm is not None]
         return sorted(alarms, key=lambda alarm: alarm.row)
 
@@ -169,7 +169,7 @@ class Monitor(Documented):
         batch: str | None = None,
         now: Any = None,
     ) -> list[Alarm]:
-        """Take in more rows, in the order in which they came.
+        """Add rows, in the order in which they came.
 
         Batches may be cut anywhere: only the order of rows matters. An error leaves the monitor as it
         was.
@@ -177,19 +177,20 @@ class Monitor(Documented):
         Parameters
         ----------
         decisions : array of shape (n,)
-            Those that were made: yes or no, or each one of `classes`.
+            The decisions that were made: yes or no, or each one of `classes`.
         labels : array of shape (n,), default=None
-            What turned out to be right; they may be left out where no promise needs them.
+            The true outcomes. They may be left out if no promise needs them.
         columns : DataFrame or mapping, default=None
-            The columns that promises speak of, as in `rb.Population`.
+            The columns that promises use, as in `rb.Population`.
         on : str, default=None
             The population of the rows, for promises with ``on=``; None is the one without a name.
         batch : str, default=None
-            A name that these rows go by, such as a date or a digest, so that they are not counted
-            twice. By default they have none, and equal rows count again.
+            A name for these rows, such as a date or a digest, so that they are not counted twice. By
+            default there is no name, and equal rows count again.
         now : date, str or float, default=None
-            The moment of the call, if the monitor knows when rows were `decided`. Rows that are too
-            young are passed over, to be given again later; so are those of earlier moments.
+            The time of the call, if the monitor knows when rows were `decided`. Rows that are too young
+            are skipped and must be passed again later. Rows that were due at an earlier call are skipped
+            too.
 
         Returns
         -------
@@ -204,7 +205,7 @@ class Monitor(Documented):
         name = on or FIRST
         if name not in self.rows:
             hint, known = nearest(name, self.rows), ", ".join(map(repr, self.rows))
-            raise ValueError(f"no promise speaks of population {name!r}{hint} Pass on=, one of {known}")
+            raise ValueError(f"no promise is about population {name!r}{hint} Pass on=, one of {known}")
         if batch is not None and batch in self.batches[name]:
             raise ValueError(f"the batch {batch!r} was taken in before: its rows would count twice")
         named = self.batches | {name: (*self.batches[name], *([] if batch is None else [str(batch)]))}
@@ -258,7 +259,7 @@ class Monitor(Documented):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """What is known by now, for programs; `state` is what the monitor itself needs to go on.
+        """The results so far, for programs; `state` is what the monitor itself needs to continue.
 
         Returns
         -------
@@ -278,7 +279,7 @@ class Monitor(Documented):
         }
 
     def to_json(self) -> str:
-        """The state as JSON; a monitor made of it goes on as this one would, to the last bit.
+        """The state as JSON; a monitor made from it continues as this one would, to the last bit.
 
         Returns
         -------
@@ -439,7 +440,7 @@ class Monitor(Documented):
 
 
 def _promises(problem: Problem) -> tuple[Constraint | Parity, ...]:
-    """What is promised; a comparison of two ratios as it was asked for, and not at a level."""
+    """The promises; a comparison of two ratios stays as written, not at a level."""
     asked = problem.asked
     for each in asked.guessed:
         if each.level == "calibrated" and copied_by(asked) is not None:
@@ -469,7 +470,7 @@ def _watch(constraint: Constraint | Parity, classes: Classes) -> Watch:
 def _checked(
     positive: Any, classes: Sequence[Value], refer: str | None = None
 ) -> tuple[Value | None, Classes]:
-    """The yes of two classes and all classes, which differ; of two, the second is yes by default."""
+    """The yes of two classes, by default the second, and all classes, which must differ."""
     given = classes if isinstance(classes, str) else tuple(map(plain_value, classes))
     if not isinstance(given, str) and (refer is not None or referral_of(given) is not None):
         yes, labels = _checked(positive, label_classes(given))
@@ -480,7 +481,7 @@ def _checked(
     if positive is None:
         return (None if len(labels) > 2 or labels == TWO else labels[1]), labels
     if len(labels) > 2:
-        raise ValueError("of several classes none is yes: leave out positive=, and say recall(of=...)")
+        raise ValueError("more than two classes have no yes: leave out positive=, write recall(of=...)")
     if labels == TWO:
         return plain_value(positive), labels
     if positive not in labels:
@@ -489,7 +490,7 @@ def _checked(
 
 
 def _labels(positive: Value | None, classes: Classes) -> Labels:
-    """What batches hold: these classes, or if they were left out, `positive` and any other."""
+    """The labels of batches: these classes, or, if they were left out, `positive` and any other."""
     if label_classes(classes) == TWO:
         return labels_of(None, positive, refer=referral_of(classes))
     return Labels(classes)
@@ -509,7 +510,7 @@ def _heading(monitor: Monitor) -> str:
 
 
 def _left_out(monitor: Monitor) -> list[str]:
-    """Which rows were not taken in, and why, for each population."""
+    """Which rows were not added, and why, for each population."""
     lines = []
     for name, clock in monitor.clocks.items():
         of = "" if name == FIRST else f" of {name}"
@@ -548,7 +549,7 @@ def _row(watch: Watch, at: str) -> doc.Row:
 
 
 def _watch_to_dict(watch: Watch) -> dict[str, Any]:
-    """What is known of a promise, for programs."""
+    """The results for a promise, for programs."""
     (value, bound), (broken, kept) = watch.sides, watch.evidence
     data = {
         "words": str(watch.constraint),

@@ -39,7 +39,7 @@ def ids_by_key(people: Population, key: Name, salt: str) -> Array:
 
 
 def content_columns(people: Population, besides: frozenset[Name]) -> list[str]:
-    """What rows are told apart by: their columns and features, and their label; but not `besides`."""
+    """What identifies rows: their columns and features, and their label, without `besides`."""
     names = [str(name) for name in people.column_names if name not in besides]
     if people.X is not None and not frame_columns(people.X) and not is_sparse(people.X):
         names += [FEATURE.format(i) for i in range(_flat(people.X).shape[1])]

@@ -1,4 +1,4 @@
-"""Before any training: how many rows it would take to certify each promise, kept with some to spare."""
+"""Before any training: how many rows it takes to certify each promise, if kept with a margin."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ Margin = float | Iterable[float] | Mapping[Constraint, float]
 
 @dataclass(frozen=True)
 class Needed:
-    """One promise, kept with a margin to spare."""
+    """One promise, kept with a margin."""
 
     constraint: Constraint
     margin: float
     rows: int  # here, of the smallest set involved
-    rows_needed: int | None  # of that set; None where none would do, or where it cannot be certified
+    rows_needed: int | None  # of that set; None if no number is enough, or if it cannot be certified
     rows_in_all: int | None  # of its population, if the set keeps its share
-    why: str = ""  # it cannot be told
+    why: str = ""  # this cannot be said
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class RowsNeeded(Documented):
     confidence : float
         Of the certificates.
     power : float
-        The chance of getting one, where the promise is kept with the margin.
+        The probability of a certificate if the promise is kept with the margin.
     promises : tuple of Needed
         For each promise, one for each margin: its `constraint`, the `margin`, the `rows` here of the
         smallest set involved, the `rows_needed` of that set, the `rows_in_all` of its population if the
-        set keeps its share, and `why` it cannot be told, where it cannot.
+        set keeps its share, and `why` if this cannot be said.
 
     See Also
     --------
@@ -103,7 +103,7 @@ def rows_needed(
     rate: float = 0.5,
     **others: Population,
 ) -> RowsNeeded:
-    """How many rows would certify each promise of `problem`, were it kept with `margin` to spare.
+    """How many rows would certify each promise of `problem` if it is kept with this `margin`.
 
     No model is needed. These are normal approximations, for planning; the certificate itself is exact.
 
@@ -114,15 +114,15 @@ def rows_needed(
     population : Population
         Rows like those to come. Only the shares of the groups are used.
     margin : float, list of float, or mapping of Constraint to float, default=None
-        What is to spare, in the units of the promise: a number, several, or one for each constraint. By
-        default .01, .02 and .05 are tried, of counts per row that they are out of.
+        The margin, in the units of the promise: a number, several, or one for each constraint. By
+        default .01, .02 and .05 are tried; for counts these are per row.
     confidence : float, default=0.95
         Of the certificate, as in `rb.certify`.
     power : float, default=0.8
-        The chance of getting it. The default is what is customary in the planning of studies.
+        The probability of getting the certificate. The default is the usual one in planning studies.
     rate : float, default=0.5
-        What rates are taken to be that a promise does not tell; the default varies most, so it errs on
-        the side of more rows. In a ratio that share of the rows is taken to be counted.
+        The assumed value of rates that the promise does not determine. The default varies most, so it
+        errs on the side of more rows. For a ratio it is the assumed share of rows that count.
     **others : Population
         The populations that rates name with ``on=``.
 
@@ -225,7 +225,7 @@ def _needed(asked: Needed, tally: Tally, aim: Aim, rate: float) -> Needed:
 def _times_alone(
     mean: Mean, constant: float, asked: Needed, tally: Tally, aim: Aim, rate: float
 ) -> float:
-    """How many times the rows here are needed, for one mean; infinite where none would do."""
+    """The rows needed as a multiple of the rows here, for one mean; infinite if no number is enough."""
     at, reach, rows = threshold(mean, constant), mean.reach, mean.rows
     if at is None or mean.weights is not None:
         surprise = normal if mean.ternary else bets
@@ -265,7 +265,7 @@ def _binomial_rows(at: float, truth: float, aim: Aim) -> float:
 
 
 def _room(asked: Needed, tally: Tally, rate: float) -> float:
-    """The margin in units of the room; that of a ratio is multiplied by what stands below its line."""
+    """The margin in units of the room; a ratio's margin is multiplied by its denominator."""
     metric = asked.constraint.left
     if not isinstance(metric, Ratio):
         return asked.margin

@@ -41,12 +41,12 @@ class Recipe:
     params: dict[str, Any]
     rounds: int
     patience: int | None
-    data: dict[str, Any]  # what is said of the features where the training rows are read
+    data: dict[str, Any]  # settings of the features for reading the training rows
     categorical: Sequence[int] = ()  # features that hold codes of categories
     decisions: int = 2  # how many classes there are
 
     def on(self, categorical: Sequence[int], seed: int, decisions: int) -> Recipe:
-        """The recipe with the features that are codes, and the game's seed where it has none."""
+        """The recipe with the features that are codes, and the game's seed unless it has its own."""
         own = [self.params[name] for name in SEEDS if name in self.params]
         if not all(isinstance(one, Integral) for one in own):
             raise TypeError(
@@ -88,13 +88,13 @@ def lightgbm_recipe(model: Any) -> Recipe:
 
 def lightgbm_unsaid(params: Mapping[str, Any]) -> dict[str, Any]:
     """What we say where an LGBMClassifier says nothing: to be silent, and to be the same every time."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if not params.keys() & {"verbosity", "verbose"}:
-        found["verbosity"] = -1
+        settings["verbosity"] = -1
     if not params.keys() & {"force_col_wise", "force_row_wise"}:
         # Otherwise LightGBM times both and takes the faster, and bits depend on how busy a machine is.
-        found["force_col_wise"] = True
-    return found
+        settings["force_col_wise"] = True
+    return settings
 
 
 def xgboost_recipe(model: Any) -> Recipe:
@@ -144,8 +144,8 @@ def _refuse_weights(params: dict[str, Any], **neutral: Any) -> None:
 
 def _taken(params: dict[str, Any], names: str) -> Any:
     """The value under the last of these names that is given; all are taken out."""
-    found = [params.pop(name) for name in names.split() if name in params]
-    return found[-1] if found else None
+    values = [params.pop(name) for name in names.split() if name in params]
+    return values[-1] if values else None
 
 
 def _positive(patience: Any) -> int | None:
@@ -222,7 +222,7 @@ class LightGBM:
                           "min_samples_leaf"}  # fmt: skip
         least = min(params[name] for name in names_of_least & params.keys())
         used = any(training.feature_num_bin(i) for i in range(training.num_feature()))
-        if not used or count < 2 * least:  # without a tree everyone would be told yes
+        if not used or count < 2 * least:  # without a tree everyone would get a yes
             raise ValueError(
                 f"LightGBM can split none of the features of these {count:,} rows: they need values "
                 f"that differ, and {least} rows on either side; lower min_child_samples, as in "
@@ -249,7 +249,7 @@ class LightGBM:
         return lightgbm_trees(fitted.booster_)
 
     def grow(self, gradient: Array, curvature: Array) -> None:
-        """One more tree, or none where no split is worth making: a later round may find one again."""
+        """One more tree, or none if no split is worth making: a later round may find one again."""
         bend = curvature.T
         if gradient.ndim == 2:  # the game counts p(1 - p) twice, LightGBM D/(D - 1) times
             bend = bend * (len(gradient) / (2 * len(gradient) - 2))

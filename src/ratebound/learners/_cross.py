@@ -31,7 +31,7 @@ class Cross:
     seed: int
     shown: Any = field(default_factory=Silent)  # what counts the models that were trained
     epochs: int | None = None  # passes over the rows, of models that learn by steps
-    people: Any = None  # the population whose rows these are, where they are on disk
+    people: Any = None  # the population of these rows, if they are on disk
     learning: str = ""  # what is learned, in words
 
     @property
@@ -40,7 +40,7 @@ class Cross:
         return isinstance(self.inputs, StoredRows)
 
     def splits(self, rows: Array) -> Iterator[tuple[Array, Array]]:
-        """Of these rows, those to learn from and those held out, as places among them; fold by fold."""
+        """The places of the rows to learn from and of the held-out rows, fold by fold."""
         for fold in range(self.folds):
             self.shown.set_description_str(
                 f"learning {self.learning}, fold {fold + 1} of {self.folds}", refresh=False

@@ -22,7 +22,7 @@ from ratebound.learners.boosted import BoostedScorer, library_of
 from ratebound.learners.oracle import Oracle, deployed, prototype_of, weight_argument
 from ratebound.problem.deciding import score_count
 
-CURVED = 10_000  # rows of a sample whose curvature stands for that of all
+CURVED = 10_000  # rows of a sample whose curvature stands for the curvature on all rows
 LARGEST = 1_500  # numbers of a logistic regression whose curvature is a matrix
 STEPS = 8  # passes over all rows, at most
 FLAT = 1e-6  # gradient of the mean loss at which it is at its optimum
@@ -250,9 +250,9 @@ def _chances(X: Array, theta: Array) -> Array:
 def _curvature(X: Array, theta: Array) -> Array:
     """The second derivative of the mean loss on rows `X`, (A (d + 1), A (d + 1))."""
     chance, width = _chances(X, theta), X.shape[1]
-    found = np.empty((len(theta), width, len(theta), width))
+    curvature = np.empty((len(theta), width, len(theta), width))
     for one in range(len(theta)):
         for other in range(one + 1):
             bend = chance[:, one] * ((one == other) - chance[:, other])
-            found[one, :, other] = found[other, :, one] = (X * bend[:, None]).T @ X / len(X)
-    return found.reshape(len(theta) * width, -1)
+            curvature[one, :, other] = curvature[other, :, one] = (X * bend[:, None]).T @ X / len(X)
+    return curvature.reshape(len(theta) * width, -1)

@@ -72,7 +72,7 @@ def check_precision(precision: str, device: str | None) -> None:
 
 
 def forward_in(precision: str, device: torch.device) -> AbstractContextManager[Any]:
-    """Where a model's scores are computed; what it gives there may be of another type."""
+    """The context in which a model's scores are computed; its output there may have another type."""
     if precision == "bf16":
         torch = import_torch()
         # Without its cache, which in an autocast around all of training would outlive the parameters.
@@ -81,7 +81,7 @@ def forward_in(precision: str, device: torch.device) -> AbstractContextManager[A
 
 
 def backward_in(precision: str) -> AbstractContextManager[None]:
-    """Where their gradient is; types follow from the scores, so that only TF32 is to be said again."""
+    """The context of their gradient; types follow from the scores, so only TF32 must be set again."""
     return _tf32() if precision == "tf32" else nullcontext()
 
 
@@ -176,10 +176,10 @@ def _stacked_linear(rows: Any, weight: Any, bias: Any) -> Any:
     settings, out, width = weight.shape
     if rows.ndim == 2:
         wide = rows @ weight.reshape(settings * out, width).T
-        found = wide.view(len(rows), settings, out).transpose(0, 1)
+        product = wide.view(len(rows), settings, out).transpose(0, 1)
     else:
-        found = rows @ weight.transpose(1, 2)
-    return found if bias is None else found + bias[:, None, :].to(found.dtype)
+        product = rows @ weight.transpose(1, 2)
+    return product if bias is None else product + bias[:, None, :].to(product.dtype)
 
 
 # --- scores of many models where their rows are -------------------------------------------------
@@ -212,19 +212,19 @@ class OnDevice:
         models = max(1, NUMBERS // (min(len(X), CHUNK) * width)) if self.together else 1
         for rows in X.split(CHUNK):
             with torch.no_grad(), exactly(flat):
-                found = torch.cat([self._scores(some, rows) for some in flat.split(models)])
-            yield found
+                scores = torch.cat([self._scores(some, rows) for some in flat.split(models)])
+            yield scores
 
     def _scores(self, flat: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         """Scores of some models, all at once."""
         outputs, wide = self.scorer.outputs, self.scorer.in_double is not None
         if wide:
             state = unflatten(flat.double(), self.scorer.shapes)
-            found = self._stacked(state, rows.double())
-            return rounded(scores_from(found, len(rows), outputs, len(flat)), flat)
+            output = self._stacked(state, rows.double())
+            return rounded(scores_from(output, len(rows), outputs, len(flat)), flat)
         if self.together:
-            found = self._stacked(unflatten(flat, self.scorer.shapes), rows)
-            stacked: torch.Tensor = scores_from(found, len(rows), outputs, len(flat))
+            output = self._stacked(unflatten(flat, self.scorer.shapes), rows)
+            stacked: torch.Tensor = scores_from(output, len(rows), outputs, len(flat))
             return stacked
         call = import_torch().func.functional_call
         states = (unflatten(one, self.scorer.shapes) for one in flat)

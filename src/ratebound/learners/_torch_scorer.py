@@ -132,18 +132,18 @@ class TorchScorer(Scorer):
         return rounded(import_torch().cat(parts, dim=-1), flat)
 
     def _in_blocks(self, module: Any, flat: torch.Tensor, rows: Any) -> torch.Tensor:
-        found = []
+        parts = []
         for part in rows.split(BLOCK):
             block = rows.new_zeros((BLOCK, *rows.shape[1:]))  # of its own, so that it is aligned alike
             block[: len(part)] = part
-            found.append(self._called(module, flat, block)[..., : len(part)])
-        return import_torch().cat(found, dim=-1)
+            parts.append(self._called(module, flat, block)[..., : len(part)])
+        return import_torch().cat(parts, dim=-1)
 
     def _called(self, module: Any, flat: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         state = unflatten(flat, self.shapes)
         output = import_torch().func.functional_call(module, state, (rows,))
-        found: torch.Tensor = scores_from(output, len(rows), self.outputs)
-        return found
+        scores: torch.Tensor = scores_from(output, len(rows), self.outputs)
+        return scores
 
 
 def _check_size(size: int, held: int, what: str) -> None:
@@ -252,7 +252,8 @@ def layers_of(module: Any) -> list[Any]:
 def measured(layers: Any) -> tuple[int | None, int | None, int]:
     """How many features the described layers take and give, None if unknown, and their parameters.
 
-    ValueError where they do not fit together. Nothing is built, since a few words can declare any size.
+    ValueError if they do not fit together. Nothing is built, since a short description can declare any
+    size.
     """
     first, width, count = None, None, 0
     for entry in layers:

@@ -102,7 +102,7 @@ class Trees:
             values = getattr(self, name)
             _demand(values.ndim == 1 and values.dtype.name in kinds, f"{name} is of {values.dtype}")
         nodes = len(self.feature)
-        _demand(len(self.number) == len(self.flags) == nodes, "some nodes are told in part")
+        _demand(len(self.number) == len(self.flags) == nodes, "some nodes are incomplete")
         _demand(nodes > 0 and bool(self._ends[-1]), "the last tree does not end")
         _demand(len(self.roots) % self.outputs == 0, "the last round lacks trees")
         inside = (self.feature >= -1) & (self.feature < self.width)
@@ -187,7 +187,7 @@ class Trees:
             return columns.take(column[nodes], axis=0) > threshold[nodes, None]
 
         first = child[root]
-        second, go = first + (first > root), right(root)  # a leaf stays where it is
+        second, go = first + (first > root), right(root)  # a leaf stays in its place
         node = np.where(go, child[second][:, None], child[first][:, None])
         node += np.where(go, right(second), right(first))
         flat, offset, row = columns.ravel(), n * column, np.arange(n)
@@ -276,7 +276,7 @@ class Sets:
 
     feature: int  # its place among those asked for
     codes: Array  # (c,) that are in any of the sets, in order
-    right: Array  # (sets, c + 2) 0 where a category goes left and 1 where not; last unknown, and missing
+    right: Array  # (sets, c + 2) 0 if a category goes left, else 1; unknown and missing come last
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,23 +299,23 @@ class Columns:
         elif len(self.features) < rows.shape[1]:
             rows = rows.take(self.features, axis=1)
         asked = np.ascontiguousarray(rows.T, dtype)
-        found = np.minimum(asked, np.finfo(dtype).max).take(self.source, axis=0)
-        if (zero := np.searchsorted(self.flags, ZERO_MISSING)) < len(found):
-            found[zero:][abs(found[zero:]) <= ALMOST_ZERO] = np.nan
-        # A number's minimum with infinity is itself, and that of what is missing is infinity.
+        numbers = np.minimum(asked, np.finfo(dtype).max).take(self.source, axis=0)
+        if (zero := np.searchsorted(self.flags, ZERO_MISSING)) < len(numbers):
+            numbers[zero:][abs(numbers[zero:]) <= ALMOST_ZERO] = np.nan
+        # The minimum of a number and infinity is the number; for a missing value it is infinity.
         ends = np.searchsorted(self.flags, np.arange(5))
         for flags, side in enumerate((np.fmin, np.fmax) * 2):
-            part = found[ends[flags] : ends[flags + 1]]
+            part = numbers[ends[flags] : ends[flags + 1]]
             side(part, np.inf if side is np.fmin else -np.inf, out=part)
-        parts = [found]
+        parts = [numbers]
         for each in self.sets:
             code = np.trunc(asked[each.feature])
             place = np.searchsorted(each.codes, code)
             known = np.append(each.codes, -1)[place] == code
             place = np.where(known, place, len(each.codes) + np.isnan(code))
             parts.append(each.right.take(place, axis=1))
-        if len(found) and len(parts) == 1:
-            return found
+        if len(numbers) and len(parts) == 1:
+            return numbers
         return np.concatenate([*parts, np.zeros((1, asked.shape[1]), dtype)])  # a leaf asks for one too
 
     def _sides(self, dtype: Any) -> Array:
@@ -326,12 +326,12 @@ class Columns:
         """The columns (n, U + sets) of `features` (n, d), which are of this kind of number."""
         parts = []
         if len(self.source):
-            found = graph("Gather", features, self.features[self.source].astype(int), axis=1)
-            lacking = graph("IsNaN", found)
+            numbers = graph("Gather", features, self.features[self.source].astype(int), axis=1)
+            lacking = graph("IsNaN", numbers)
             if (zero := self.flags & ZERO_MISSING > 0).any():
-                small = graph("LessOrEqual", graph("Abs", found), np.array(ALMOST_ZERO, kind))
+                small = graph("LessOrEqual", graph("Abs", numbers), np.array(ALMOST_ZERO, kind))
                 lacking = graph("Or", lacking, graph("And", small, zero))
-            parts.append(graph("Where", lacking, self._sides(kind), found))
+            parts.append(graph("Where", lacking, self._sides(kind), numbers))
         for each in self.sets:
             end = int(each.codes.max(initial=-1)) + 1
             if end > LARGEST_CODE:

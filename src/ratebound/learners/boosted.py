@@ -68,7 +68,7 @@ class Boosted(Learner):
 
     def __post_init__(self) -> None:
         check_made("rb.Boosted", self.model)
-        self._recipe  # noqa: B018  # raises at once where it cannot be played
+        self._recipe  # noqa: B018  # raises at once if it cannot be played
 
     @property
     def takes_sparse(self) -> bool:
@@ -312,7 +312,7 @@ def own_margins(fitted: Any, X: Any, decisions: int) -> Array | None:
 def as_trees(member: Any, library: str, X: Any, decisions: int) -> tuple[Trees, Array] | None:
     """The ensemble of a fitted estimator, or of the one decision it makes, and its scores on rows.
 
-    None where its scores are not the sums of its trees, so that it cannot be deployed as one.
+    None if its scores are not the sums of its trees, so that it cannot be deployed as an ensemble.
     """
     if isinstance(member, int):
         leaf = np.array([2.0 * member - 1])
@@ -335,7 +335,7 @@ def as_trees(member: Any, library: str, X: Any, decisions: int) -> tuple[Trees, 
 
 
 def categories_of(X: Any) -> list[Any] | None:
-    """By column of a pandas table, what its categories are called; None where it has none."""
+    """The names of the categories of each column of a pandas table; None for other columns."""
     if type(X).__module__.partition(".")[0] != "pandas":
         return None
     categories = [

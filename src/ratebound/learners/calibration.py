@@ -172,7 +172,7 @@ def _newton(
     start: Array,
     rows: float,
 ) -> Array:
-    """Where a convex loss is least, by Newton's method, with steps halved that overshoot."""
+    """The minimum of a convex loss, by Newton's method; steps that overshoot are halved."""
     at, here = start, loss(start)
     for _ in range(NEWTON_STEPS):
         gradient, hessian = derivatives(at)

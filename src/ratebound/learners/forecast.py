@@ -116,9 +116,9 @@ class Branch:
     """The rows of one population with one label, and what is asked of them."""
 
     population: int
-    label: int | None  # None where a population has no labels, or they are not told apart
-    columns: Array  # (k,) of the forecast, that `part` answers for
-    part: Part | None  # None where there is one column, or none
+    label: int | None  # None if a population has no labels, or does not distinguish them
+    columns: Array  # (k,) of the forecast, that `part` predicts
+    part: Part | None  # None with at most one column
     rare: Array = field(default_factory=lambda: np.empty(0, int))  # columns known by their share alone
     shares: Array = field(default_factory=lambda: np.empty(0))  # of those
     amounts: tuple[Part | None, ...] = (None,)  # for each block what a row of the branch counts for
@@ -131,7 +131,7 @@ class Forecast:
     folds: int
     width: int  # columns of a block
     blocks: int
-    populations: Part | None  # which population a row is of, where there are several
+    populations: Part | None  # the population of a row, if there are several
     labels: Part  # of the first population
     branches: tuple[Branch, ...]
 
@@ -187,7 +187,7 @@ class Forecast:
 
     @property
     def label_count(self) -> int:
-        """The number of labels that are told apart."""
+        """The number of labels that are distinguished."""
         return 2 if self.labels.line is None else max(2, len(self.labels.line.intercept))
 
     def to_graph(self, graph: Graph, features: str, costs: Array) -> tuple[str, str]:
@@ -203,7 +203,7 @@ class Forecast:
             if branch.label is not None:
                 own = _picked(graph, labels, branch.label)
                 likely = own if likely is None else graph("Mul", likely, own)
-            assert likely is not None  # labels are told apart in the first population
+            assert likely is not None  # the first population distinguishes labels
             inside = likely
             if branch.part is not None:
                 answers = branch.part.to_graph(graph, features, len(branch.columns))
@@ -386,9 +386,9 @@ def inputs_of(compiled: Compiled, *, tables: bool) -> Any:
 
 
 def values_on(forecast: Forecast, inputs: Any, of: Array | None = None) -> Array:
-    """The forecast (J, n) of rows by all its models, or by those that did not see the folds `of` (n,).
+    """The forecast (J, n) of rows by all models, or by the models without the folds `of` (n,).
 
-    Of rows on disk it is in single precision, in a file that is gone when nobody holds the array.
+    For rows on disk it is in single precision, in a file that is deleted with the array.
     """
     if not isinstance(inputs, StoredRows):
         if of is None:
@@ -401,11 +401,11 @@ def values_on(forecast: Forecast, inputs: Any, of: Array | None = None) -> Array
         return outside
     shape = (forecast.size, len(inputs))
     with TemporaryFile() as file:  # which the array holds on to
-        found: Array = np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
+        forecasts: Array = np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
     every = np.arange(len(inputs))
     for block, where in Cross(inputs, None, every, forecast.folds, 0).blocks(every):
-        found[:, where] = values_on(forecast, block, None if of is None else of[where])
-    return found
+        forecasts[:, where] = values_on(forecast, block, None if of is None else of[where])
+    return forecasts
 
 
 def regressed(compiled: Compiled) -> str:
@@ -640,9 +640,9 @@ def _regressed_in_pieces(
             grams[fold] += weighed @ X[own]
             both[fold] += weighed @ wanted[own]
     ridge = np.diag(np.append(np.full(width, SHRUNK), 0.0))
-    found = np.linalg.solve(grams.sum(axis=0) - grams + ridge, both.sum(axis=0) - both)
-    slopes = found[:, :-1].swapaxes(1, 2) / spread
-    constants = found[:, -1] - slopes @ center
+    solution = np.linalg.solve(grams.sum(axis=0) - grams + ridge, both.sum(axis=0) - both)
+    slopes = solution[:, :-1].swapaxes(1, 2) / spread
+    constants = solution[:, -1] - slopes @ center
     return np.concatenate([slopes, constants[:, :, None]], axis=2), fill
 
 

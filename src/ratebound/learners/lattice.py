@@ -41,16 +41,17 @@ class Lattice(Network):
     rank : int, default=6
         Features of each, at most 12: a lattice has 2^rank values. The default is the paper's.
     keypoints : int, default=50
-        How many places the calibrator of a number may bend at, quantiles of the training rows.
+        The number of points at which the calibrator of a number may bend: quantiles of the training
+        rows.
     monotone : mapping of int or str to int, default={}
-        Of numbers, whether the score rises (1) or falls (-1) with them, all else being equal: by their
-        place, or in `RateConstrainedClassifier` by their columns' names as in ``{"income": 1}``. A
-        missing value may score anything.
+        Whether the score rises (1) or falls (-1) with a number, all else being equal: by the feature's
+        place, or in `RateConstrainedClassifier` by the column's name as in ``{"income": 1}``. A missing
+        value may have any score.
     categorical : list of int, default=()
         The features that hold whole-number codes of categories. `RateConstrainedClassifier` finds them.
         Others are numbers. NaN means missing, with a value of its own.
     orders : mapping of int to list of (int, int), default={}
-        Of categories, which pairs (a, b) have a score of a at most that of b, all else being equal.
+        Pairs (a, b) of categories: the score of a is at most the score of b, all else being equal.
     output_bounds : tuple of (float, float), default=None
         Two numbers that scores stay between. By default scores are free.
     learning_rate : float or list of float, default=0.01
@@ -316,7 +317,7 @@ def random_subsets(width: int, lattices: int, rank: int, seed: int) -> list[list
 
 
 def place_keypoints(values: Array, count: int) -> tuple[float, ...]:
-    """Where a calibrator bends: at quantiles of the values.
+    """The points at which a calibrator bends: quantiles of the values.
 
     A value that many rows share takes up several quantiles; what is left over then goes to the other
     values, each counted once. Values below 2^-100 count as 0.

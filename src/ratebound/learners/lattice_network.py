@@ -3,8 +3,8 @@
 Each feature goes through a calibrator of its own, shared by all lattices: a piecewise linear function
 of a number, or a value for each category, in [0, 1], with a value of its own for a missing feature.
 A lattice is a table of values at the corners of a cube over some of the features, interpolated between.
-The score is the mean of the lattices, plus a bias. Where calibrators and lattices are monotone, so is
-the score; that is a matter of pairs of parameters, which `project` puts in order. Several outputs are as
+The score is the mean of the lattices, plus a bias. If calibrators and lattices are monotone, so is the
+score. That is a condition on pairs of parameters, which `project` puts in order. Several outputs are as
 many such ensembles over the same subsets of features, whose parameters have an axis for the output.
 """
 
@@ -34,7 +34,7 @@ NOISE = 0.1  # standard deviation of values at vertices at first
 
 @dataclass(frozen=True)
 class Numeric:
-    """A number: where its calibrator bends, and whether the score rises (1) or falls (-1) with it."""
+    """A number: the keypoints of its calibrator, and whether the score rises (1) or falls (-1)."""
 
     keypoints: tuple[float, ...]  # increasing, two or more
     sign: int = 0
@@ -47,7 +47,7 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Categorical:
-    """Codes 0, ..., size - 1; for each pair (a, b) the score of a must be at most that of b."""
+    """Codes 0, ..., size - 1; for each pair (a, b) the score of a must be at most the score of b."""
 
     size: int
     order: tuple[Pair, ...] = ()
@@ -81,7 +81,7 @@ class Lattices(nn.Module):
 
     columns: Tensor  # (F,) of the rows: of the numbers, then of the categories
     start: Tensor  # (numbers, k - 1), where each piece of a calibrator begins
-    steepness: Tensor  # (numbers, k - 1), one over its length; 0 for those that only fill up the array
+    steepness: Tensor  # (numbers, k - 1), one over its length; 0 for pieces that only fill up the array
     sign: Tensor  # (numbers, 1)
     filler: Tensor  # (numbers, k), True beyond a calibrator's last keypoint
     signed: Tensor  # which of the numbers have a sign
@@ -367,8 +367,8 @@ def _numbers(graph: Graph, features: str, module: Lattices, values: Array) -> st
     passed = graph("Clip", passed, _number(0), _number(1))  # (n, numbers, k - 1)
     # Value at the first keypoint, plus the rise of each piece times the share of it that is passed.
     rises = np.diff(values[..., :-1], axis=-1)
-    found = graph("Add", graph("Einsum", passed, rises, equation="nfk,mfk->mfn"), values[..., :1])
-    return graph("Where", graph("Transpose", missing, perm=[1, 0]), values[..., -1:], found)
+    calibrated = graph("Add", graph("Einsum", passed, rises, equation="nfk,mfk->mfn"), values[..., :1])
+    return graph("Where", graph("Transpose", missing, perm=[1, 0]), values[..., -1:], calibrated)
 
 
 def _categories(graph: Graph, features: str, module: Lattices, values: Array) -> str:
@@ -380,8 +380,8 @@ def _categories(graph: Graph, features: str, module: Lattices, values: Array) ->
         graph("Less", codes, sizes.astype(np.float32)),
     )
     index = graph.cast(graph("Where", known, codes, sizes.astype(np.float32)), "int64")
-    found = graph("Gather", values, graph("Add", index, offsets), axis=1)  # (M, n, categories)
-    return graph("Transpose", found, perm=[0, 2, 1])
+    calibrated = graph("Gather", values, graph("Add", index, offsets), axis=1)  # (M, n, categories)
+    return graph("Transpose", calibrated, perm=[0, 2, 1])
 
 
 def _from_to(start: int, end: int) -> tuple[Array, Array, Array]:

@@ -37,9 +37,10 @@ class Linear(Stepping):
         Step size. Several are several settings, trained side by side. The default suits features of
         about the same scale; `RateConstrainedClassifier` scales them, and tries .01, .02 and .04.
     optimizer : {"adam", "sgd"}, default="adam"
-        How steps are taken. The default needs the least tuning; the convergence theorems speak of "sgd".
+        How steps are taken. The default needs the least tuning; the convergence theorems are about
+        "sgd".
     l2 : float, default=0.0
-        Adds ``l2/2 · |w|²`` to what is minimized. By default nothing: promises are what binds.
+        Adds ``l2/2 · |w|²`` to the objective. By default nothing is added.
     radius : float, default=None
         Keeps (w, b) in a Euclidean ball of this radius, as the convergence theorems assume. By default
         they are free.
@@ -128,8 +129,8 @@ class LinearScorer(Scorer):
     def _products(self, X: Any, weights: Array) -> Array:
         """(n, M) products of rows and weights (M, d), the same for a row whatever others there are."""
         if is_sparse(X):  # added up entry by entry
-            found: Array = X.astype(self.dtype, copy=False) @ weights.T
-            return found
+            scores: Array = X.astype(self.dtype, copy=False) @ weights.T
+            return scores
         rows = np.asarray(X, dtype=self.dtype)
         if rows.strides[1] != rows.itemsize:
             rows = np.ascontiguousarray(rows)
@@ -275,10 +276,10 @@ class _StoredRows(_ArrayRows):
         return self.stored
 
     def batch(self, rows: Array | None) -> Array:
-        found = self.stored.everything() if rows is None else self.stored.take(rows)
-        if len(self._buffer) != len(found):
-            self._buffer = np.ones((len(found), self._buffer.shape[1]), dtype=self._buffer.dtype)
-        self._buffer[:, :-1] = found
+        features = self.stored.everything() if rows is None else self.stored.take(rows)
+        if len(self._buffer) != len(features):
+            self._buffer = np.ones((len(features), self._buffer.shape[1]), dtype=self._buffer.dtype)
+        self._buffer[:, :-1] = features
         return self._buffer
 
 

@@ -82,8 +82,8 @@ def _yes(member: Any, X: Any) -> Array:
         return np.asarray(member.decision_function(X), dtype=float)
     if hasattr(member, "predict_proba"):
         odds = np.asarray(member.predict_proba(X), dtype=float).clip(min=FAINTEST)
-        found = np.log(odds[:, 1] / odds[:, 0])
-        return np.where(found == 0, -FAINTEST, found)  # its own predict says no at a half
+        scores = np.log(odds[:, 1] / odds[:, 0])
+        return np.where(scores == 0, -FAINTEST, scores)  # its own predict says no at a half
     return np.asarray(member.predict(X), dtype=float) - 0.5
 
 
@@ -149,7 +149,7 @@ def as_linear(member: Any, X: Any, decisions: int) -> tuple[Array | None, Array]
 
 
 def _forms(member: Any, width: int, scores: Array, decisions: int) -> Array | None:
-    """Weights and intercepts (A, d + 1) as they stand in a member; None where none do."""
+    """The weights and intercepts (A, d + 1) of a member; None if it has none."""
     if isinstance(member, int):
         return np.column_stack([np.zeros((len(scores), width)), scores[:, :1]])
     weights = np.atleast_2d(getattr(member, "coef_", ()))
@@ -174,11 +174,11 @@ MOST_CLASSES = 2**16  # a file could declare any number of scores a row in a few
 
 @dataclass(frozen=True)
 class Oracle(Learner):
-    """A scikit-learn classifier as the model: it answers multipliers with a fit on weighted rows.
+    """A scikit-learn classifier as the model: at each state of the multipliers it fits weighted rows.
 
-    Where the estimator leaves a `random_state` to chance, that is set from the seed of `rb.play`. Of the
-    arguments of `rb.play`, those on batches, losses, proxies, estimates and on what is kept do not
-    apply: every fit sees all rows, and is kept.
+    If the estimator has no `random_state`, it is set from the seed of `rb.play`. The arguments of
+    `rb.play` about batches, losses, proxies, estimates and what is kept do not apply: every fit sees all
+    rows, and is kept.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ class OracleFit(Answering):
         self.scorer = OracleScorer(tuple(self.members), self.decisions)
 
     def parameters(self) -> Array:
-        """Where the latest members are found, (K, 1)."""
+        """The places of the latest members, (K, 1)."""
         return np.arange(len(self.members) - self.settings, len(self.members))[:, None]
 
     def all_scores(self) -> Array:
@@ -368,8 +368,8 @@ class OracleFit(Answering):
         """A member as it is deployed, where that needs no estimator; and its scores."""
         if self.library is None:
             return as_linear(member, self.X, self.decisions)
-        found = as_trees(member, self.library, self.X, self.decisions)
-        return (None, member_scores(member, self.X, self.decisions)) if found is None else found
+        trees = as_trees(member, self.library, self.X, self.decisions)
+        return (None, member_scores(member, self.X, self.decisions)) if trees is None else trees
 
     def settled(self, trace: Trace) -> Trace:
         """The trace with its members in their final form: linear models as their numbers, and trees."""
@@ -424,8 +424,8 @@ def deployed(spec: Oracle, members: Sequence[Any], X: Any, decisions: int) -> tu
         if not any(each is None for each in numbers):
             return linear_scorer(decisions), np.array(numbers)
     else:
-        found = [as_trees(each, library, few, decisions) for each in members]
-        trees = [each[0] for each in found if each is not None]
+        ensembles = [as_trees(each, library, few, decisions) for each in members]
+        trees = [each[0] for each in ensembles if each is not None]
         if len(trees) == len(members):
             counts = np.array([[i, each.count] for i, each in enumerate(trees)], dtype=float)
             return BoostedScorer(trees, categories_of(X)), counts

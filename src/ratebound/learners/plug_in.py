@@ -1,12 +1,12 @@
 """The plug-in learner: learn P(cell | x) once, and every multiplier has its best decision for free.
 
-At multipliers λ, a yes for a row of cell c costs (C_0 + λ·C)[c]. Of a row of which only the features are
-known, it is expected to cost Σ_c P(c | x) (C_0 + λ·C)[c], so the best decision is yes where that is
-below 0: no proxy, and no fit. A model of this learner is therefore its multipliers, and its score is
+At multipliers λ, a yes for a row of cell c costs (C_0 + λ·C)[c]. If only the features of a row are
+known, the expected cost is Σ_c P(c | x) (C_0 + λ·C)[c], so the best decision is yes if that is below 0.
+This needs no proxy and no fit. A model of this learner is therefore its multipliers, and its score is
 minus this sum, in units of one error. At λ = 0 it decides as the plain model does. (Menon and
 Williamson, 2018; Celis et al., 2019; Xian and Zhao, 2024.)
 
-`forecast` has how P(cell | x) is learned.
+`forecast` learns P(cell | x).
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ FOLDS = 5  # three leave each model a third of the rows less
 WHOLE = -1.0  # in place of a fold: the mean of all fold models
 # One thread, as others would wait for each other longer than they work.
 SMALL_TREES = {"n_estimators": 20, "learning_rate": 0.25, "n_jobs": 1}
-# Of small trees, towards the share of a group. Without it they diverge if a group has few rows: on nine
-# races of ACSIncome the log loss out of fold was 4.5, and .68 by shares alone; with it .004.
+# How far small trees shrink towards the share of a group. Without it they diverge if a group has few
+# rows: on nine races of ACSIncome the log loss out of fold was 4.5, and .68 by shares alone; with it
+# .004.
 SHRUNK = 5.0
 COARSE = {"max_bin": 63, "force_row_wise": True}  # takes LightGBM less time, at the same log loss
 LEARNING_RATES = (0.003, 0.01)  # of networks
@@ -89,12 +90,12 @@ MODELS: dict[str, Callable[[int], Learner]] = {
 
 @dataclass(frozen=True)
 class PlugIn(Learner):
-    """Learns what each promise costs, out of fold; then every multiplier has its best decision at once.
+    """Learns the probability of each label and group once; the best decision at any multipliers follows.
 
-    A model learns the probability of each label, and small models which of the groups that promises
-    speak of a row belongs to. Given these, the best decision at any multipliers is known without
-    another fit. Each model is trained once without each fold, and the mean of these is deployed, so
-    that what `rb.play` judges is judged out of fold.
+    One model learns the probability of each label. Small models learn which of the promises' groups a
+    row belongs to. Given these, the best decision at any multipliers is known without another fit. Each
+    model is trained once without each fold, and the mean of these is deployed, so that `rb.play` judges
+    out of fold.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ class PlugIn(Learner):
 
     See Also
     --------
-    RateConstrainedClassifier : Uses it where promises are to hold on new rows.
+    RateConstrainedClassifier : Uses it for promises on new rows.
 
     Examples
     --------
@@ -131,7 +132,7 @@ class PlugIn(Learner):
 
     def __post_init__(self) -> None:
         check_whole("folds", self.folds, least=2)
-        if isinstance(_as_learner(self.model), PlugIn):  # raises where it is no learner
+        if isinstance(_as_learner(self.model), PlugIn):  # raises unless it is a learner
             raise TypeError("rb.PlugIn takes a model of labels, and a plug-in is more than that")
 
     def labels(self, rows: int = MANY_ROWS) -> Learner:
@@ -275,7 +276,7 @@ def _small(labels: Learner, *, gaps: bool = False) -> Learner:
     if type(estimator).__name__.startswith("HistGradientBoosting"):
         few = {"max_iter": 20, "learning_rate": 0.25, "max_leaf_nodes": 8, "early_stopping": False}
         return Oracle(clone(estimator).set_params(l2_regularization=SHRUNK, **few))
-    # Of other kinds a linear one: nothing in it has to be trusted to read it from a file.
+    # Other kinds get a linear model: nothing in it has to be trusted to read it from a file.
     filled = [SimpleImputer(add_indicator=True, keep_empty_features=True)] * (
         gaps and labels.takes_missing
     )
@@ -284,7 +285,7 @@ def _small(labels: Learner, *, gaps: bool = False) -> Learner:
 
 
 def _own(estimator: Any) -> dict[str, Any]:
-    """What an estimator says of the machine and of chance, for another of its kind."""
+    """The settings of an estimator about threads and randomness, for another estimator of its kind."""
     given = estimator.get_params()
     names = ("n_jobs", "random_state", "verbose", "enable_categorical", "tree_method", "device")
     return {name: given[name] for name in names if given.get(name) is not None}
@@ -337,10 +338,10 @@ class PlugInScorer(Scorer):
     def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
         costs = parameters[:, 1:] @ self.terms
         total, _ = self.forecast.to_graph(graph, features, costs.reshape(-1, self.forecast.size))
-        found = graph("Neg", total)
+        scores = graph("Neg", total)
         if self.decisions == 2:
-            return graph("Unsqueeze", found, np.array([2]))
-        each = graph("Reshape", found, np.array([-1, len(parameters), self.decisions - 1]))
+            return graph("Unsqueeze", scores, np.array([2]))
+        each = graph("Reshape", scores, np.array([-1, len(parameters), self.decisions - 1]))
         first = graph("Sub", *[graph("Slice", each, *map(np.array, ([0], [1], [2])))] * 2)
         return graph("Concat", first, each, axis=2)
 
@@ -411,10 +412,10 @@ def expected(costs: Array, values: Array) -> Array:
 
 def scored(costs: Array, values: Array) -> Array:
     """Scores (M, A, n) of rules by what decisions are expected to cost."""
-    found = -expected(costs, values)
-    if found.shape[1] == 1:
-        return found
-    return np.concatenate([np.zeros_like(found[:, :1]), found], axis=1)
+    scores = -expected(costs, values)
+    if scores.shape[1] == 1:
+        return scores
+    return np.concatenate([np.zeros_like(scores[:, :1]), scores], axis=1)
 
 
 def terms_of(compiled: Compiled, forecast: Forecast) -> Array:

@@ -81,7 +81,7 @@ def trace_of(
         constraints=compiled.constraints,
         objectives=values["train"].objectives,
         violations=values["train"].violations,
-        watched={name: found for name, found in values.items() if name != "train"},
+        watched={name: rates for name, rates in values.items() if name != "train"},
         multipliers=unknown,  # the loop's own affair
         parameters=stacked,
         thresholds={},

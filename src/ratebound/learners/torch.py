@@ -266,7 +266,7 @@ class TorchFit(Differentiating):
 
     @property
     def _may_draw(self) -> bool:
-        """Whether training may draw: not that of plain chains and lattices, unless functions do."""
+        """Whether training may use random numbers; plain chains and lattices do not by themselves."""
         own = self.own_optimizer is not None or self.spec.regularizer is not None
         return own or self.scorer.layers is None
 
@@ -289,7 +289,7 @@ class TorchFit(Differentiating):
         )
 
     def count_on_device(self) -> None:
-        """Count the steps where they are taken, for a step that is replayed."""
+        """Count the steps on the device, for a step that is replayed."""
         torch = import_torch()
         self.descent.steps = torch.tensor(self.descent.steps, dtype=torch.float64, device=self.target)
 
@@ -299,9 +299,9 @@ class TorchFit(Differentiating):
         self.module.eval()  # or they would move its running statistics
         with torch.no_grad():
             index = None if rows is None else torch.as_tensor(rows, device=self.target)
-            found = self._in_training(X if index is None else X.index_select(0, index))
+            scores = self._in_training(X if index is None else X.index_select(0, index))
         self.module.train()
-        return found
+        return scores
 
     def _rows_of(self, other: Compiled) -> Any:
         """The rows of a problem where the model is; it is kept, so that its id is not reused."""
@@ -430,8 +430,8 @@ class TorchFit(Differentiating):
             name: fixed[name].expand(self.settings, *shape) for name, shape in self.scorer.shapes.items()
         }
         parts = [part.reshape(self.settings, -1) for part in (held | self._state()).values()]
-        found: torch.Tensor = import_torch().cat(parts, dim=1).detach()
-        return found
+        scores: torch.Tensor = import_torch().cat(parts, dim=1).detach()
+        return scores
 
     def all_scores(self) -> Array:
         """(K, A, n) scores of all rows, as the deployed model gives them."""
@@ -452,8 +452,8 @@ class TorchFit(Differentiating):
 
     def _whole(self, X: torch.Tensor) -> Array:
         pieces = list(self._on_device.pieces(self.parameters(), X))
-        found: Array = import_torch().cat(pieces, dim=-1).cpu().numpy()
-        return found
+        scores: Array = import_torch().cat(pieces, dim=-1).cpu().numpy()
+        return scores
 
     @cached_property
     def _on_device(self) -> OnDevice:
