@@ -37,7 +37,7 @@ def few_at_a_time(monkeypatch):
 
 
 def without_other_groups(text):
-    """An audit without its line on groups that no promise names: on disk they are named, not measured."""
+    """An audit without its line on groups that no promise names: on disk these are not measured."""
     return [line for line in text.splitlines() if "No promise names" not in line]
 
 

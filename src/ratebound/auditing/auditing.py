@@ -256,7 +256,7 @@ def audit(
 
 
 def _beside(compiled: Compiled, tally: Tally, model: Any) -> tuple[Baseline, ...]:
-    """The model and the simplest ones beside it, on these rows; without promises too, if it holds that."""
+    """The model on these rows, the plain model if it holds that, and the simplest ones beside it."""
     first, *others = simplest(compiled, tally) or (None,)
     if first is None:
         return ()
