@@ -68,6 +68,11 @@ RULES = (
     "was chosen that is as sure to keep its promises on new rows as was asked for, or beyond which more "
     "would cost more than it is worth."
 )
+COEFFICIENTS = (
+    "The largest coefficients of the scores, of a plug-in those of the label’s log odds; a positive one "
+    "speaks for yes. Numbers can be compared if features are scaled, as those of model=“linear” are."
+)
+IMPORTANCES = "How much each feature matters to trees: its share of splits, or what their library says."
 HOLDS, DONE = doc.Head("holds", "words"), doc.Head("what was done", "words")
 HEADS = doc.heads("column", HOLDS, "missing", "distinct", DONE)
 
@@ -371,6 +376,22 @@ def columns(report: Audit) -> doc.Section | None:
     elif any(each.missing is not None for each in card.columns):
         parts.append(doc.Remark("Missing and distinct values are counted on the rows trained on."))
     return doc.Section("What the model sees", tuple(parts), "columns", folded=True)
+
+
+def counts_most(report: Audit) -> doc.Section | None:
+    """The features that count most, with their names."""
+    card = report.card
+    if card is None or not card.counts_most:
+        return None
+    linear = bool(card.mixture.coefficients)
+    head, said = ("coefficient", COEFFICIENTS) if linear else ("share", IMPORTANCES)
+    rows = tuple(
+        (doc.Quoted(name), doc.rate(value, f"card/counts_most/{place}/value", signed=linear))
+        for place, (name, value) in enumerate(card.counts_most)
+    )
+    title = "What counts most"
+    table = doc.ReportTable(title, doc.heads("feature", head), rows)
+    return doc.Section(title, (table, doc.Remark(said)), "counts")
 
 
 def _used(title: str, own: Sequence[tuple[UsedColumn, str]]) -> Iterator[doc.Part]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ratebound.auditing._about_model import columns, deciding, prices, training
+from ratebound.auditing._about_model import columns, counts_most, deciding, prices, training
 from ratebound.auditing._first_page import (
     STATES,
     WHICH,
@@ -91,7 +91,7 @@ def whole(report: Audit) -> doc.Document:
     """All of it: a page to decide by, then the tables, then what is folded."""
     first = (cost, overview, chance, known_limits, sign_off)
     tables = (promises, certificate, promised, simplest, prices, groups, protected, confusions, deciding)
-    folded = (formulas, training, columns, checking)
+    folded = (formulas, training, counts_most, columns, checking)
     return _document(report, (*first, *tables, *folded))
 
 

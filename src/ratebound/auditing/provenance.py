@@ -75,6 +75,9 @@ def provenance(data: str, weighted: bool) -> Provenance:
     return Provenance(today, dict(versions(*LIBRARIES)), data, weighted)
 
 
+MOST = 10  # features that are named
+
+
 @dataclass(frozen=True, eq=False)
 class Card:
     """What a report says of the model itself: how it was made, how it decides, and what it sees."""
@@ -106,6 +109,13 @@ class Card:
         violations = self.mixture.violations.items()
         return {name: float(worst_of(values[None])[0]) for name, values in violations}
 
+    @property
+    def counts_most(self) -> list[tuple[str, float]]:
+        """The features with the largest coefficients, or that matter most to trees; with two classes."""
+        own = self.mixture.coefficients or self.mixture.importances
+        numbers = [(name, value) for name, value in own.items() if isinstance(value, float) and value]
+        return sorted(numbers, key=lambda each: -abs(each[1]))[:MOST]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain types only."""
         model, record = self.mixture, self.mixture.record
@@ -115,6 +125,7 @@ class Card:
             "kind": model.scorer.kind,
             "drawn": self.drawn,
             "weights": model.weights.tolist(),
+            "counts_most": [{"feature": name, "value": value} for name, value in self.counts_most],
             "thresholds": {name: values.tolist() for name, values in model.thresholds.items()},
             "known": {name: list(values) for name, values in model.decider.known.items()},
             "classes": [np.asarray(each).item() for each in model.classes],

@@ -547,8 +547,23 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             return sign * values[None]
         return values
 
+    @property
+    def feature_importances_(self) -> Array:
+        """How much each feature matters to trees, (d,); see `get_feature_names_out`.
+
+        They sum to 1, and are the mean of the models. Of a plug-in they are those of the label.
+        """
+        check_is_fitted(self)
+        own = self.solution_.importances
+        if not own:
+            raise AttributeError(
+                "feature_importances_ is of trees, and these models do not say what matters to them: "
+                "sklearn.inspection.permutation_importance measures it on rows"
+            )
+        return np.array([*own.values()])
+
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """The names of the features that columns become, in the order of `coef_`.
+        """The names of the features that columns become, as in `coef_` and `feature_importances_`.
 
         Parameters
         ----------

@@ -176,6 +176,21 @@ class Scorer(ABC):
         """
         return None
 
+    def importances(self, parameters: Array) -> Array | None:
+        """How much each feature matters to models that say so themselves, such as trees.
+
+        Parameters
+        ----------
+        parameters : array of shape (M, P)
+            Those of the models.
+
+        Returns
+        -------
+        array of shape (M, d) or None
+            By default None: the models do not say.
+        """
+        return None
+
     def width(self, parameters: Array) -> int | None:
         """The number of features these models take, if known.
 

@@ -64,6 +64,11 @@ class Trees:
         """(N,) the tree of a node."""
         return np.cumsum(self._ends) - self._ends
 
+    def splits(self, rounds: int) -> Array:
+        """(width,) how many splits look at each feature, in the trees of the first rounds."""
+        own = self.feature[(self._tree < rounds * self.outputs) & (self.feature >= 0)]
+        return np.bincount(own, minlength=self.width)
+
     @cached_property
     def roots(self) -> Array:
         """(T,) the first node of each tree."""

@@ -172,6 +172,14 @@ class BoostedScorer(Scorer):
             scores[own] = self._trees(index).scores(rows, counts[own])
         return scores
 
+    def importances(self, parameters: Array) -> Array:
+        """(M, d): the share of splits that look at each feature."""
+        which, counts = _whole(parameters)
+        each = zip(which.tolist(), counts.tolist(), strict=True)
+        splits = np.array([self._trees(index).splits(count) for index, count in each], dtype=float)
+        shares: Array = splits / np.maximum(splits.sum(axis=1, keepdims=True), 1.0)
+        return shares
+
     def width(self, parameters: Array) -> int:
         return self._trees(0).width
 

@@ -276,6 +276,17 @@ class OracleScorer(Scorer):
         used, where = np.unique(parameters[:, 0].astype(int), return_inverse=True)
         return np.stack([member_scores(self.members[i], X, self.decisions) for i in used])[where]
 
+    def importances(self, parameters: Array) -> Array | None:
+        used, where = np.unique(parameters[:, 0].astype(int), return_inverse=True)
+        own = [getattr(self.members[index], "feature_importances_", None) for index in used]
+        width = next((len(each) for each in own if each is not None), 0)
+        constant = [isinstance(self.members[index], int) for index in used]
+        if not width or any(e is None and not c for e, c in zip(own, constant, strict=True)):
+            return None
+        shares = np.array([np.zeros(width) if each is None else each for each in own], dtype=float)
+        shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+        return shares[where.reshape(-1)]
+
     def kept(self, parameters: Array) -> tuple[OracleScorer, Array]:
         used, where = np.unique(parameters[:, 0].astype(int), return_inverse=True)
         return replace(self, members=tuple(self.members[index] for index in used)), where[:, None]

@@ -330,6 +330,11 @@ class PlugInScorer(Scorer):
         slope = 1.0 if part.line is None else part.line.slope
         return np.repeat(slope * own.mean(axis=0, keepdims=True), len(parameters), axis=0)
 
+    def importances(self, parameters: Array) -> Array | None:
+        part = self.forecast.labels  # for the label, the mean of the models of all folds
+        own = part.scorer.importances(part.parameters)
+        return None if own is None else np.repeat(own.mean(axis=0, keepdims=True), len(parameters), 0)
+
     def label_scores(self, parameters: Array, X: Any) -> Array:
         likely = self.forecast.label_probabilities(X).clip(1e-9, 1.0)
         odds = np.log(likely[1:] / likely[0]) if len(likely) == 2 else np.log(likely)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -230,10 +230,27 @@ class Mixture:
         if own is None:
             return {}
         mean = np.tensordot(self.model_weights, own, axes=1)  # (A, d)
-        names = None if self.encoding is None else self.encoding.names
-        names = names or [f"x{place}" for place in range(mean.shape[1])]
         values = mean[0].tolist() if len(mean) == 1 else mean.T.tolist()
-        return dict(zip(names, values, strict=True))
+        return dict(zip(self._names(mean.shape[1]), values, strict=True))
+
+    @property
+    def importances(self) -> dict[str, float]:
+        """How much each feature matters to trees, by its name; none if the models do not say.
+
+        The numbers sum to 1. They are shares of splits, or what a scikit-learn model has as
+        ``feature_importances_``. Of a plug-in it is what matters to the label, on average over the
+        folds; of a mixture, the mean over its models.
+        """
+        own = self.scorer.importances(self.parameters)
+        if own is None:
+            return {}
+        mean = self.model_weights @ own
+        return dict(zip(self._names(len(mean)), mean.tolist(), strict=True))
+
+    def _names(self, count: int) -> Sequence[str]:
+        """The names of the features, x0, x1, ... if they have none."""
+        names = None if self.encoding is None else self.encoding.names
+        return names or [f"x{place}" for place in range(count)]
 
     def features(self, X: Any) -> Any:
         """What the models see of these rows.
