@@ -391,7 +391,7 @@ def counts_most(report: Audit) -> doc.Section | None:
     )
     title = "What counts most"
     table = doc.ReportTable(title, doc.heads("feature", head), rows)
-    return doc.Section(title, (table, doc.Remark(said)), "counts")
+    return doc.Section(title, (table, doc.Remark(said)), "counts", folded=True)
 
 
 def _used(title: str, own: Sequence[tuple[UsedColumn, str]]) -> Iterator[doc.Part]:
