@@ -65,7 +65,7 @@ def main() -> None:
         browser = started.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        page = browser.new_page(viewport={"width": 1000, "height": 900}, color_scheme="light")
+        page = browser.new_page(viewport={"width": 1000, "height": 1150}, color_scheme="light")
         page.goto(path.as_uri())
         page.screenshot(path=IMAGES / "report.png")
         for name, file in SECTIONS.items():

@@ -51,7 +51,7 @@ from ratebound.problem.guessing import copied_by, with_known_groups
 from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Asked, Problem, as_problem
-from ratebound.problem.sharing import any_shared
+from ratebound.problem.sharing import any_shared, is_whole
 from ratebound.problem.spelling_out import counting, rows_counted, spelled_out
 from ratebound.problem.summaries import digest_of
 from ratebound.rates.demands import Demand, form_of
@@ -256,7 +256,10 @@ def audit(
 
 
 def _beside(compiled: Compiled, tally: Tally, model: Any) -> tuple[Baseline, ...]:
-    """The model on these rows, the plain model if it holds that, and the simplest ones beside it."""
+    """The model on these rows, the plain model if it holds that, and the simplest ones beside it.
+
+    The members of a mixture are judged one by one only on rows in memory: each takes a pass.
+    """
     first, *others = simplest(compiled, tally) or (None,)
     if first is None:
         return ()
