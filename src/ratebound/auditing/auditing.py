@@ -52,7 +52,6 @@ from ratebound.problem.masks import NoSuchValue
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Asked, Problem, as_problem
 from ratebound.problem.sharing import any_shared, is_whole
-from ratebound.problem.sharing import is_whole
 from ratebound.problem.spelling_out import counting, rows_counted, spelled_out
 from ratebound.problem.summaries import digest_of
 from ratebound.rates.demands import Demand, form_of
