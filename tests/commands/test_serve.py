@@ -127,7 +127,7 @@ ROW = {"age": 30, "income": 3.0, "job": "clerk"}
         ({"age": 30, "job": "clerk"}, "row 0 has no 'income'"),
         ([ROW, {"age": 30}], "row 1 has no 'income'"),
         (ROW | {"incom": 3}, "'incom' is not a column that the model was trained with, did you mean"),
-        (ROW | {"income": [1]}, "a row has one value"),
+        (ROW | {"income": [1]}, "holds list, not one value"),
         (ROW | {"income": {"a": 1}}, "column 'income'"),
     ],
 )
