@@ -137,8 +137,10 @@ def protected_groups(
 def groups_of(people: Population, name: Name) -> dict[str, Array] | str:
     """The groups of a column by their words, as rows (n,), ages in bands; or why there are none.
 
-    >>> list(groups_of(Population(None, columns={"age": [20, 30, None, 70]}), "age"))
-    ['age < 25', '25 <= age < 40', 'age >= 65', 'missing(age)']
+    >>> list(groups_of(Population(None, columns={"sex": ["f", "m", None]}), "sex"))
+    ['sex == "f"', 'sex == "m"', 'missing(sex)']
+    >>> list(groups_of(Population(None, columns={"age": [*range(20, 90, 10)]}), "age"))
+    ['age < 25', '25 <= age < 40', '40 <= age < 55', '55 <= age < 65', 'age >= 65']
     """
     read, written = people.values(name), column_text(name)
     groups: dict[str, Array] = {}

@@ -1,7 +1,7 @@
 """The simplex method for linear programs with few constraints and many unknowns.
 
-A mixture of thousands of rules under a handful of promises is such a program. The general solver takes
-longer to be told of it than to solve it; here a pivot is one product with the columns.
+A mixture of thousands of rules under a handful of promises is such a program. Passing it to a general
+solver takes longer than solving it. Here a pivot is one product with the columns.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     >>> model = rb.RateConstrainedClassifier(promise, features=["income"], random_state=0)
     >>> print(model.fit(people, repays).status_)
     feasible: every constraint is kept on the training rows, each judged by models that did not see it.
-    On new rows like these all hold together with a confidence of about 9...%.
+    On new rows like these all hold together with a confidence of about ...
     Without promises error_rate() is ...
     >>> model.predict(pandas.DataFrame({"income": [1.0, 5.0]}))
     array([False,  True])
