@@ -127,8 +127,3 @@ def test_a_mixture_draws_nothing_and_takes_the_likeliest_first():
         warnings.simplefilter("ignore")
         decided = mixture.predict(np.array([1.0, 5.0, 3.0, 4.0, 2.0]), exactly=2)
     assert decided.tolist() == [False, True, False, True, False]
-
-
-def test_precision_at_the_top_says_what_to_write():
-    with pytest.raises(TypeError, match=r"predict\(X, exactly=100\)"):
-        rb.precision(top=100)
