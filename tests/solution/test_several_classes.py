@@ -240,13 +240,13 @@ def test_a_graph_decides_the_same(name, choose, tmp_path):
     np.testing.assert_allclose(scores.swapaxes(1, 2)[near], members[near], atol=1e-5)
 
 
-def test_a_group_that_no_one_knows_gets_the_first_class(tmp_path):
+def test_a_group_that_no_one_knows_is_decided_as_the_largest(tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    session = runtime.InferenceSession(mixture_of(BY_SEX).to_onnx(tmp_path / "m.onnx"))
-    given = {
-        "features": X[:2].astype(np.float32),
-        "key": np.arange(2),
-        "sex": np.array(["X", ""], object),
-    }
-    assert session.run(["decision"], given)[0].tolist() == [0, 0]
+    mixture = mixture_of(BY_SEX)
+    session = runtime.InferenceSession(mixture.to_onnx(tmp_path / "m.onnx"))
+    features, sexes = X[:2].astype(np.float32), np.array(["X", ""], object)
+    given = {"features": features, "key": np.arange(2), "sex": sexes}
+    decided = [mixture.classes[place] for place in session.run(["decision"], given)[0]]
+    with pytest.warns(UserWarning, match="largest"):
+        assert decided == mixture.predict(features, key=np.arange(2), columns={"sex": sexes}).tolist()

@@ -349,6 +349,6 @@ def test_only_traces_have_solutions(solution, given):
 
 def test_only_mixtures_are_determinized():
     with pytest.raises(
-        TypeError, match=r"determinize takes a rb\.Mixture and .*got NoneType and NoneType"
+        TypeError, match=r"determinize takes a mixture or a fitted .*got NoneType and NoneType"
     ):
         rb.determinize(None, None)
