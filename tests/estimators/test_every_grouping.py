@@ -101,7 +101,7 @@ def test_what_cannot_be_asked_is_refused(given, options, words) -> None:
 
 
 def test_worst_is_beside_audited() -> None:
-    with pytest.raises(TypeError, match="say audited='column' too"):
+    with pytest.raises(TypeError, match="give audited='column' too"):
         rb.guessed("race", missing="anything", worst=0.9)
     with pytest.raises(ValueError, match="below 1"):
         rb.guessed("race", audited="seen", worst=1.5)
