@@ -152,7 +152,7 @@ def test_a_monitor_of_several_classes_refuses_what_it_does_not_know():
         monitor.update(["cat", "fox"], ["cat", "cat"], {"g": ["a", "b"]})
     with pytest.raises(ValueError, match='no class "cat"'):
         rb.Monitor(PROBLEM)
-    with pytest.raises(ValueError, match="none is yes"):
+    with pytest.raises(ValueError, match="more than two classes have no yes"):
         rb.Monitor(PROBLEM, classes=CLASSES, positive="cat")
     with pytest.raises(ValueError, match="different labels"):
         rb.Monitor(PROBLEM, classes=("cat", "cat"))

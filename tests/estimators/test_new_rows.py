@@ -209,7 +209,7 @@ def test_too_few_rows_to_set_aside():
 
 
 def test_a_share_that_leaves_no_rows():
-    with pytest.raises(ValueError, match=r"certify=0\.001: among the 0 held-out rows"):
+    with pytest.raises(ValueError, match=r"certify=0\.001: with 0 held-out rows"):
         fitted(40, promises="recall() >= 0.1", certify=0.001)
 
 
