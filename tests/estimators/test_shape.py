@@ -195,7 +195,7 @@ def learner_of(start, fit=rb.Descending):
         (learner_of(lambda rows, k, seed: Biased(rows, 3)), r"shape \(1, 1, 300\).* got \(3, 1, 300\)"),
         (
             learner_of(lambda rows, k, seed: Biased(rows, k), rb.Answering),
-            "where Mine.fit says rb.Answering",
+            "but Mine.fit says rb.Answering",
         ),
         (learner_of(lambda rows, k, seed: None), "Mine.start gave a NoneType"),
     ],
