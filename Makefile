@@ -22,7 +22,7 @@ demo: $(READY)
 	$(BIN)/ratebound train build/demo/customers.toml --force
 	$(BIN)/ratebound certify build/demo/model build/demo/new.csv --label bought
 	$(BIN)/ratebound reproduce adult --out build/demo
-	@echo "The report of the model: build/demo/model/report.html. The table of the paper: build/demo/adult."
+	@echo "The report of the model: build/demo/model/report.html. The table of the paper: build/demo/index.html."
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
