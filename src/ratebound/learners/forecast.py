@@ -156,6 +156,12 @@ class Forecast:
         """Whether some of its models read tables as they were given."""
         return any(part.scorer.tables for _, part in self.parts)
 
+    def _check(self, branch: Branch, labels: Array, people: Array | None) -> None:
+        """Raise if a branch, which a file may describe, is about an answer that there is not."""
+        known = branch.label is None or branch.label < labels.shape[1]
+        if not known or (people is not None and branch.population >= people.shape[1]):
+            raise ValueError("its branches are about labels or populations that its models do not know")
+
     def values(self, X: Any, folds: Array | None = None) -> Array:
         """(f, J, n): what rows are expected to count in each column, by the models of these folds."""
         chosen = np.arange(self.folds) if folds is None else np.asarray(folds)
@@ -163,6 +169,7 @@ class Forecast:
         people = None if self.populations is None else self.populations.answers(X, chosen)
         every = np.zeros((len(chosen), self.size, labels.shape[2]))
         for branch in self.branches:
+            self._check(branch, labels, people)
             likely = np.ones(labels[:, 0].shape) if people is None else people[:, branch.population]
             if branch.label is not None:
                 likely = likely * labels[:, branch.label]
@@ -272,6 +279,8 @@ class Forecast:
             read = None if line is None else Calibration.from_json(line, answers)
             parts[name] = Part(scorer, parameters, given["link"], read, arrays.get(f"{name}/fill"))
         branches = []
+        if blocks > 64 * max(1, len(description["branches"])):  # or a number in a file is a loop
+            raise ValueError(f"its blocks are {blocks:,}, which is more than its branches have")
         for i, given in enumerate(description["branches"]):
             columns, rare = (
                 _places(arrays[f"branch {i}/{name}"], width) for name in ("columns", "rare")
