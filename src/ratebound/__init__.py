@@ -81,11 +81,10 @@ _NAMES = {
 # `rb.goals`, and the parts of training in `rb.game`; each is also a name of the package itself.
 _FIRST = """
     Boosted ChangePlan Features Game Lattice Linear MLP Monitor Oracle Pairs Parquet PlugIn Population
-    Problem RateConstrainedClassifier RateConstrainedRanker Torch Trace Training audit average
-    best_iterate certify check_monotone
-    column compile datasets determinize equal explain game goal goals inspect last_iterate
-    load missing parse plan play plot_convergence plot_trade_off price rate rates
-    ratio register_scorer rows_needed select shrink thresholds trace_of where"""
+    Problem RateConstrainedClassifier RateConstrainedRanker Torch Training TunedThreshold audit average
+    best_iterate certify column compile constraint datasets equal explain game goal goals guessed
+    inspect last_iterate load make_scorer missing parse plan play plot_convergence plot_trade_off price
+    rate rates ratio rows_needed select shrink thresholds trace_of where"""
 _PLACES = {name: place for place, names in _NAMES.items() for name in names.split()}
 _ROOMS = {*(place.partition(".")[0] for place in _NAMES), "base", "datasets"}
 
