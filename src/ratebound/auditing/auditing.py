@@ -40,7 +40,7 @@ from ratebound.auditing.tally import (
     total,
 )
 from ratebound.auditing.tallying import places_of, tallied
-from ratebound.auditing.unpromised import protected_groups
+from ratebound.auditing.unpromised import protected_columns, protected_groups
 from ratebound.base import processes
 from ratebound.base.checks import check_number
 from ratebound.base.linear_program import kept
@@ -192,7 +192,13 @@ def audit(
     problem = problem if unmeasured is None else problem.derived(positive_rate(), problem.subject_to)
     guesses = told_by_guesses(problem, people)
     with working("deciding"):
-        tally = tallied(counts, people, places_of(problem) | dict.fromkeys(guesses, ""), clusters)
+        tally = tallied(
+            counts,
+            people,
+            places_of(problem) | dict.fromkeys(guesses, ""),
+            clusters,
+            beside=protected_columns(people[FIRST]),
+        )
     of_rates = problem.promising([each for each in problem.subject_to if not general([each])])
     compiled, missing = measurable(of_rates, tally, known, called(FIRST))
     if compiled is None:

@@ -149,13 +149,15 @@ class Tally:
     lines: dict[str, Lines]
     model: Judged
     clustered: Name | None = None  # the column whose values tell which rows were drawn together
+    by_column: dict[Name, Lines | None] = field(default_factory=dict)  # the first population's rows
     _clusters: dict[str, Array] = field(default_factory=dict)
 
     def __getitem__(self, population: str) -> Lines:
         return self.lines[population]
 
     def __add__(self, other: Tally) -> Tally:
-        return replace(self, lines={n: own + other[n] for n, own in self.lines.items()}, _clusters={})
+        lines = {name: own + other[name] for name, own in self.lines.items()}
+        return Tally(lines, self.model, self.clustered)
 
     @cached_property
     def classes(self) -> Classes:

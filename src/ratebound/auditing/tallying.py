@@ -123,6 +123,11 @@ def asked_of(rates: Iterable[Rate] | Mapping[Rate, str], name: str, classes: Cla
     )
 
 
+def values_of(column: Name) -> Distinctions:
+    """What tells rows apart by the values of a column, and by what is decided of them."""
+    return Distinctions((), (), (0.0,), False, {}, clusters=column)
+
+
 def _simple(subset: Subset) -> Iterator[Subset]:
     """The conditions in a subset, each value of several by itself: none of them may be absent."""
     for leaf in leaves(subset):
@@ -150,11 +155,13 @@ def tallied(
     rates: Iterable[Rate] | Mapping[Rate, str],
     clusters: Name | None = None,
     first: str = "audited",
+    beside: Iterable[Name] = (),
 ) -> Tally:
     """The tally of a model's decisions on populations, as far as `rates` tell rows apart.
 
-    Errors call the population that others are told from `first`, and quote where a rate is said if
-    `rates` maps it to that.
+    Rows of the first population are told apart by each of the columns `beside` too, one column at a
+    time. Errors call the population that others are told from `first`, and quote where a rate is said
+    if `rates` maps it to that.
 
     >>> from ratebound import recall
     >>> from ratebound.auditing.judged import scored
@@ -167,19 +174,30 @@ def tallied(
     spoken_of = rates if isinstance(rates, Mapping) else tuple(rates)
     known = (population.classes for population in populations.values())
     classes = next((each for each in known if each is not None), TWO)
-    lines = {}
+    lines: dict[str, Lines] = {}
+    by_column: dict[Name, Lines | None] = {}
     for name, population in populations.items():
         words = first if name == FIRST else name
         asked = replace(asked_of(spoken_of, name, classes), clusters=clusters, words=words)
-        lines[name] = _lines(model, name, population, asked, len(classes))
-    tally = Tally(lines, model, clusters)
+        alone = {column: values_of(column) for column in beside} if name == FIRST else {}
+        own, *others = _lines(model, name, population, [asked, *alone.values()], len(classes))
+        assert own is not None
+        lines[name] = own
+        by_column |= dict(zip(alone, others, strict=True))
+    tally = Tally(lines, model, clusters, by_column)
     for name in populations:
         tally.clusters(name)  # so that a column that is none is refused before anything is measured
     return tally
 
 
-def _lines(model: Judged, name: str, population: Population, asked: Distinctions, classes: int) -> Lines:
-    """The lines of a population, of all processes together."""
+def _lines(
+    model: Judged, name: str, population: Population, every: Sequence[Distinctions], classes: int
+) -> list[Lines | None]:
+    """The lines of a population, of all processes together, by the first of several distinctions.
+
+    After them come those by each of the others, which have no places; None if they are too many.
+    """
+    asked, in_memory = every[0], is_whole(population)
     columns = tuple(dict.fromkeys([*asked.columns, *model.known]))
     for column in columns:
         try:
@@ -189,30 +207,38 @@ def _lines(model: Judged, name: str, population: Population, asked: Distinctions
             by = f"the model decides by {own}: " if own and model.inputs else ""
             by = f"{model.words}: " if own and not model.inputs else by
             raise asked.blamed(column, ValueError(f"{by}{error}")) from None
-    in_memory = is_whole(population)
+    columns = tuple(dict.fromkeys([*columns, *(own for each in every for own in each.columns)]))
     some = len(population) if in_memory else max(NUMBERS_AT_ONCE // model.width, 1024)
-    parts: list[Lines] = []
+    parts: dict[int, list[Lines]] = {place: [] for place in range(len(every))}
     with bar(len(population), "row", False if in_memory else None) as shown:
         for piece in population.pieces(columns, inputs=model.inputs):
             for rows in range(0, len(piece), some):
                 part = piece if some >= len(piece) else _only(piece, np.arange(len(piece))[rows:][:some])
-                few = lines_of(part, asked, model, model.answers(name, part), classes)
-                parts.append(few if in_memory or model is NOBODY else replace(few, place=None))
-            if sum(map(len, parts[1:])) > max(LINES_AT_ONCE, len(parts[0])):
-                parts = [_checked(together(parts), name)]
+                answers = model.answers(name, part)
+                for place, gathered in list(parts.items()):
+                    few = lines_of(part, every[place], model, answers, classes)
+                    placed = place == 0 and (in_memory or model is NOBODY)
+                    gathered.append(few if placed else replace(few, place=None))
+                    if sum(map(len, gathered[1:])) > max(LINES_AT_ONCE, len(gathered[0])):
+                        parts[place] = [together(gathered)]
+                        if place == 0:
+                            _check_number(parts[0][0], name)
+                        elif _too_many(parts[place][0]):
+                            del parts[place]
             shown.update(len(piece))
-    lines = together(parts)
+    lines = {place: _of_all(together(own), population) for place, own in parts.items()}
+    if not in_memory:
+        _check_number(lines[0], name)
+        lines = {place: own for place, own in lines.items() if not _too_many(own)}
+    return [
+        _spelled(lines[place], model, name) if place in lines else None for place in range(len(every))
+    ]
+
+
+def _of_all(lines: Lines, population: Population) -> Lines:
+    """The lines of all processes together."""
     if is_shared(population):
         lines = together([replace(each, place=None) for each in of_all(population, lines)])
-    if not in_memory:
-        lines = _checked(lines, name)
-    if model.predicts:
-        try:
-            lines = _spelled(lines, f"{model.predicts} on population {called(name)!r}")
-        except ValueError as error:
-            which = model.known[0] if model.known else ""
-            way = f", or say what is yes, as in '{column_text(which)} == \"approved\"'"
-            raise ValueError(f"{error}{way * (not model.inputs)}") from None
     return replace(lines, source=population)
 
 
@@ -270,28 +296,45 @@ def _chances(
     return chances
 
 
-def _spelled(lines: Lines, what: str) -> Lines:
+def _spelled(lines: Lines, model: Judged, name: str) -> Lines:
     """Lines whose predictions are read once all of them are known: a piece need not show every word."""
+    if not model.predicts:
+        return lines
     people, predicted = lines.people, lines.answers
     assert predicted is not None
-    places = people.labels.decided(predicted[0], what)
+    try:
+        what = f"{model.predicts} on population {called(name)!r}"
+        places = people.labels.decided(predicted[0], what)
+    except ValueError as error:
+        which = model.known[0] if model.known else ""
+        way = f", or say what is yes, as in '{column_text(which)} == \"approved\"'"
+        raise ValueError(f"{error}{way * (not model.inputs)}") from None
     chance = (places == np.arange(people.decisions)[:, None]).astype(float)
     return replace(lines, chances={0.0: chance})
 
 
-def _checked(lines: Lines, name: str) -> Lines:
-    """The same; raises where lines of rows on disk, or with other processes, are too many."""
+def _too_many(lines: Lines) -> bool:
+    """Whether the lines of rows on disk, or with other processes, take too much memory."""
+    return len(lines) > _most(lines)
+
+
+def _most(lines: Lines) -> int:
+    """How many such lines are kept in memory."""
     kept = sum(each.shape[0] for each in lines.chances.values()) + len(lines.people.columns)
     kept += 0 if lines.answers is None else lines.answers[..., :1].size
-    most = NUMBERS_KEPT // (len(lines.codes) + kept)
-    if len(lines) > most:
+    return NUMBERS_KEPT // (len(lines.codes) + kept)
+
+
+def _check_number(lines: Lines, name: str) -> None:
+    """Raise where lines of rows on disk, or with other processes, are too many."""
+    if _too_many(lines):
         raise ValueError(
-            f"population {called(name)!r}: more than {most:,} of its rows differ in what is asked of "
-            "them, and one of each kind is kept in memory. Weights, amounts of costs, scores that "
-            "roc_auc and top= compare, and decisions of very many members differ on almost every row: "
-            "round weights and amounts, or judge a sample of the rows, population.only(rows).in_memory()"
+            f"population {called(name)!r}: more than {_most(lines):,} of its rows differ in what is "
+            "asked of them, and one of each kind is kept in memory. Weights, amounts of costs, scores "
+            "that roc_auc and top= compare, and decisions of very many members differ on almost every "
+            "row: round weights and amounts, or judge a sample of the rows, "
+            "population.only(rows).in_memory()"
         )
-    return lines
 
 
 def _only(piece: Population, rows: Array) -> Population:

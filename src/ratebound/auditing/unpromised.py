@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from ratebound.auditing._intervals import Weighed, proportion
-from ratebound.auditing.tally import Tally
+from ratebound.auditing.tally import Lines, Tally
 from ratebound.base.types import Array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import LeftOut
-from ratebound.rates.expressions import FIRST
-from ratebound.rates.kinds import label_classes
+from ratebound.rates.kinds import Classes, label_classes
 from ratebound.rates.subsets import Name, column_text, plain_value, value_text
 
 # Words in the name of a column; several in one entry must all be there.
@@ -103,35 +102,37 @@ def protected_groups(
 ) -> ProtectedGroups:
     """The rates of groups by columns that look protected, on the rows audited first.
 
-    Promises speak of the columns `promised` and of groups whose words are `named`. If rows are not in
-    memory the columns are named alone.
+    Promises speak of the columns `promised` and of groups whose words are `named`. The tally tells rows
+    apart by each of the columns.
     """
-    columns = [name for name in people.column_names if looks_protected(name)]
+    columns = protected_columns(people)
     spoken = set(map(str, promised))
     unnamed = tuple(str(name) for name in columns if str(name) not in spoken)
-    lines = tally[FIRST]
-    if lines.place is None or people.stored:
-        why = tuple(f"{name} (rows are not in memory)" for name in unnamed)
-        return ProtectedGroups(tuple(map(str, columns)), unnamed, not_shown=why)
-    rows = _Rows(tally, confidence)
     excused = {each.group: f"left out: {each.rows:,} rows, too few for min_rows=" for each in left_out}
     shown, too_few, not_shown = [], [], []
     for name in columns:
-        parts = groups_of(people, name)
+        lines = tally.by_column[name]
+        parts = "too many values or weights" if lines is None else groups_of(lines.people, name)
         if isinstance(parts, str):
             not_shown.append(f"{name} ({parts})")
             continue
+        assert lines is not None
         for words, inside in parts.items():
-            count = int(inside.sum())
+            count = int(lines.rows[inside].sum())
             if count < FEWEST:
                 too_few.append(f"{words} ({count:,})")
                 continue
             note = excused.get(words, "promised" if words in named else "")
-            shown.append(rows.group(str(name), words, inside, note))
+            shown.append(_group(lines, str(name), words, inside, note, (tally.classes, confidence)))
     shown.sort(key=lambda each: -each.difference)
     return ProtectedGroups(
         tuple(map(str, columns)), unnamed, tuple(shown), tuple(too_few), tuple(not_shown)
     )
+
+
+def protected_columns(people: Population) -> list[Name]:
+    """The columns that look protected by their names."""
+    return [name for name in people.column_names if looks_protected(name)]
 
 
 def groups_of(people: Population, name: Name) -> dict[str, Array] | str:
@@ -174,38 +175,30 @@ def _band(name: str, low: float, high: float) -> str:
     return f"{name} >= {low}" if high == np.inf else f"{low} <= {name} < {high}"
 
 
-class _Rows:
-    """The rows of a tally in memory, each with what is decided of it."""
+def _group(
+    lines: Lines, column: str, words: str, inside: Array, note: str, how: tuple[Classes, float]
+) -> ProtectedGroup:
+    """The rates of some lines (k,) beside those of all others; `how` are the classes and confidence."""
+    classes, confidence = how
+    chances, labels, rows = lines.chances[0.0], lines.people.y, int(lines.rows[inside].sum())
+    yes = chances[1] if len(label_classes(classes)) == 2 else None
+    wrong = None
+    if labels is not None:
+        wrong = 1.0 - chances[labels.astype(np.intp), np.arange(len(labels))]
+    rates = (_rates(lines, each, inside, confidence) for each in (yes, wrong))
+    return ProtectedGroup(column, words, rows, *next(rates), *next(rates), note)
 
-    def __init__(self, tally: Tally, confidence: float) -> None:
-        lines = tally[FIRST]
-        place = lines.place
-        assert place is not None
-        chances, labels = lines.chances[0.0], lines.people.y
-        self.confidence = 2 * confidence - 1  # that neither end of an interval is wrong
-        self.weights = lines.weight[place]
-        two = len(label_classes(tally.classes)) == 2
-        self.yes = chances[1][place] if two else None
-        self.wrong = None
-        if labels is not None:
-            right = chances[labels.astype(np.intp), np.arange(len(labels))]
-            self.wrong = (1.0 - right)[place]
 
-    def group(self, column: str, words: str, inside: Array, note: str) -> ProtectedGroup:
-        """The rates of some rows (n,) beside those of all others."""
-        yes, wrong = (self._rates(each, inside) for each in (self.yes, self.wrong))
-        return ProtectedGroup(column, words, int(inside.sum()), *yes, *wrong, note)
-
-    def _rates(
-        self, hits: Array | None, inside: Array
-    ) -> tuple[float | None, float | None, float | None, float | None]:
-        """The share of hits inside, its interval, and the share outside."""
-        weight = self.weights
-        if hits is None or not weight[inside].sum() > 0:
-            return None, None, None, None
-        own = float(weight[inside] @ hits[inside] / weight[inside].sum())
-        each = Weighed(weight[inside], np.ones(int(inside.sum())))
-        low, high = proportion(hits[inside], each, self.confidence)
-        rest = weight[~inside].sum()
-        others = float(weight[~inside] @ hits[~inside] / rest) if rest > 0 else None
-        return own, low, high, others
+def _rates(
+    lines: Lines, hits: Array | None, inside: Array, confidence: float
+) -> tuple[float | None, float | None, float | None, float | None]:
+    """The share of hits inside, its interval, neither end of which is wrong, and the share outside."""
+    total = lines.total
+    if hits is None or not total[inside].sum() > 0:
+        return None, None, None, None
+    own = float(total[inside] @ hits[inside] / total[inside].sum())
+    each = Weighed(lines.weight[inside], lines.rows[inside])
+    low, high = proportion(hits[inside], each, 2 * confidence - 1)
+    rest = total[~inside].sum()
+    others = float(total[~inside] @ hits[~inside] / rest) if rest > 0 else None
+    return own, low, high, others
