@@ -186,13 +186,13 @@ def test_folds_are_closed_on_a_screen_and_open_on_paper(opened, script):
     assert inside.bounding_box()["height"] > 20
     page.emulate_media(media="screen")
     page.locator("#formulas summary").click()
-    assert inside.is_visible()
+    inside.wait_for()  # until it is visible, or it raises
 
 
 def test_a_link_opens_the_fold_that_it_leads_to(opened):
     page = opened()
     page.locator("nav a[href='#checking']").click()
-    assert page.locator("#checking table").first.is_visible()
+    page.locator("#checking table").first.wait_for()  # until it is visible, or it raises
 
 
 def test_dots_come_before_any_table(opened, report):
