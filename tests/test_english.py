@@ -19,6 +19,10 @@ PARTS = (
     "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
     "src", "tests", "benchmarks", "examples", "experiments", "docs",
 )  # fmt: skip
+ROOMS = (
+    "base", "certifying", "commands", "game", "kernels", "learners", "problem", "rates", "solution",
+    "tables",
+)  # fmt: skip
 LATER = ("docs/new_rows.md", "docs/peers.md", "docs/reading_the_report.md")
 DONE = (
     "README.md",
@@ -34,10 +38,7 @@ DONE = (
     ),
     "src/ratebound/arguments.py",
     "src/ratebound/__init__.py",
-    *(
-        f"src/ratebound/{room}"
-        for room in ("base", "certifying", "game", "kernels", "learners", "problem", "rates", "tables")
-    ),
+    *(f"src/ratebound/{room}" for room in ROOMS),
     *(
         f"tests/{room}"
         for room in ("base", "certifying", "game", "kernels", "learners", "rates", "tables")

@@ -199,7 +199,7 @@ def test_which_label_is_yes_is_said(run, tmp_path, no, yes, said):
     ask = ["train", table, "--label", "y", "--epochs", "1", "--confidence", "none", "--quiet"]
     answer = run(*ask, "--out", tmp_path / "model")
     assert answer.status == 0
-    assert answer.err == (f"ratebound: note: {said}; --positive says otherwise\n" if said else "")
+    assert answer.err == (f"ratebound: note: {said}; --positive changes that\n" if said else "")
     assert run(*ask, "--positive", no, "--force", "--out", tmp_path / "model").err == ""
     assert str(rb.load(tmp_path / "model").classes[1]) == no
 
@@ -263,7 +263,7 @@ def test_run_files_where_tables_are_expected(refused, model, tmp_path):
     assert "is a run file, and a table was expected" in refused("predict", model, tmp_path / "run.toml")
     assert "is a saved model" in refused("predict", model, model / "model.safetensors")
     twice = refused("train", tmp_path / "run.toml", tmp_path / "run.toml", "--out", tmp_path / "m")
-    assert "a run file says which tables it means itself" in twice
+    assert "a run file names its tables itself" in twice
 
 
 # --- several tables, notices, progress -----------------------------------------------------------

@@ -131,7 +131,7 @@ def test_killed_at_any_moment_the_first_is_there_and_never_beside_anothers(tmp_p
 
 def test_folders_where_files_should_go_are_refused(tmp_path):
     (tmp_path / "report").mkdir()
-    with pytest.raises(ValueError, match=r"report there is a folder, and a file is to be written"):
+    with pytest.raises(ValueError, match=r"report in it is a folder; it must be a file"):
         check_folder(tmp_path, NAMES)
     check_folder(tmp_path)
 

@@ -63,7 +63,7 @@ def test_a_file_counts_once_wherever_it_lies(run, model, tmp_path):
     run("monitor", model, first, *ask)
     answer = run("monitor", model, other, copy, other, *ask)
     assert "Monitor after 300 rows" in answer.out
-    assert "copy.csv was taken in before and is passed over" in answer.err
+    assert "copy.csv was taken in before and is skipped" in answer.err
     assert "b.csv was taken in before" in answer.err
     before = state.read_bytes()
     assert "Monitor after 300 rows" in run("monitor", model, tmp_path / "*.csv", *ask).out

@@ -141,7 +141,7 @@ def test_columns_that_no_model_can_use(train, run, tmp_path):
 
 def test_places_that_cannot_be_written(refused, table, model, tmp_path):
     line = refused("train", table, "--label", "y", "--out", table)
-    assert line == f"ratebound: --out {table} is a file; a folder is written\n"
+    assert line == f"ratebound: --out {table} is a file; it must be a folder\n"
     assert table.read_text() == GOOD
     assert "cannot write in" in refused("train", table, "--label", "y", "--out", table / "model")
     assert "where should the model go?" in refused("train", table, "--label", "y")
@@ -210,7 +210,7 @@ def test_tables_that_do_not_fit_the_model(refused, run, model, new_people, tmp_p
     partly = write_csv(tmp_path / "partly.csv", columns | {"age": [*columns["age"][:-1], "old"]})
     assert "of 50 rows: 'age' in 1 ('old')" in run("predict", model, partly).err
     labels = write_csv(tmp_path / "labels.csv", columns | {"income": ["much"] * 50})
-    assert "holds 'much', where the classes are" in refused("audit", model, labels, "--label", "income")
+    assert "holds 'much', but the classes are" in refused("audit", model, labels, "--label", "income")
     assert "no label column 'incme'" in refused("audit", model, new_people, "--label", "incme")
     assert "no key column 'ID', did you mean 'id'?" in refused(
         "predict", model, new_people, "--key", "ID"

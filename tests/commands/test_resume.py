@@ -75,7 +75,7 @@ def test_what_another_run_has_kept_is_left_alone(run, flags, tmp_path, failing_a
     failing_after(None)
     for words in (["--epochs", "2", "--resume"], ["--epochs", "2", "--force"]):
         found = run(*flags, "--out", out, *words)
-        told = f"{out}/unfinished keeps is of other words or rows" in found.err
+        told = f"{out}/unfinished holds runs with other settings or rows" in found.err
         assert (found.status in (0, 1), told) == (True, "--resume" in words)
         assert {file: file.read_bytes() for file in left.iterdir()} == kept
         assert list((out / "unfinished").iterdir()) == [left]
@@ -94,7 +94,7 @@ def test_an_interrupt_from_the_keyboard_says_how_to_go_on(run, flags, tmp_path, 
     monkeypatch.setattr(Taken, "step", pressing)
     found = run(*flags, "--out", out, "--epochs", "5")
     assert found.status == 130
-    assert "the model so far; the same words and --resume go on from there." in found.out
+    assert "the model so far; the same command with --resume continues from there." in found.out
     assert run(*flags, "--out", out, "--epochs", "5", "--resume").status in (0, 1)
     assert (out / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     assert not (out / "unfinished").exists()

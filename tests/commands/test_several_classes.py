@@ -109,7 +109,7 @@ def test_what_is_refused(told, model, run, refused, tmp_path):
     said = refused(
         "train", folder / "old.csv", "--label", "a", "--require", promise, "--out", tmp_path / "o"
     )
-    assert "no classes: put them into bands" in said
+    assert "not class labels; put them into bands" in said
     strange = make_animals(
         seed=2, labels=[labels[0], labels[1], "fox" if isinstance(labels[0], str) else 7]
     )

@@ -486,4 +486,4 @@ def test_a_goal_is_maximized_by_a_flag_or_a_key(run, flags, people, tmp_path):
     found = run("train", source)
     assert "maximize f_score():" in found.out
     both = run("train", source, "--minimize", "error_rate()")
-    assert "give --minimize or --maximize, and not both" in both.err
+    assert "give --minimize or --maximize, not both" in both.err

@@ -142,9 +142,7 @@ def test_texts_that_a_spreadsheet_would_run_are_defused(run, model, tmp_path, to
     assert name == "'=id"
     assert found == list(FORMULAS.values())
     changed = sum(given != written for given, written in FORMULAS.items()) + 1
-    assert note.startswith(
-        f"ratebound: note: {changed} texts that a spreadsheet would take for formulas"
-    )
+    assert note.startswith(f"ratebound: note: {changed} texts that a spreadsheet would run as formulas")
 
 
 def test_labels_are_defused_and_numbers_are_not(run, tmp_path):

@@ -96,7 +96,7 @@ def test_other_models_are_trained_for_goals_too(learner):
 
 def test_what_is_only_of_sums_says_so():
     trace = rb.play(rb.compile(PROBLEMS["precision"], PEOPLE), rb.Linear(), rounds=20, batch_size=None)
-    with pytest.raises(ValueError, match="prices are of sums of rates"):
+    with pytest.raises(ValueError, match="prices need an objective that is a sum of rates"):
         rb.price(trace, "recall() >= 0.7")
     words = str(rb.explain(PROBLEMS["precision"], PEOPLE))
     assert "precision() is none" in words

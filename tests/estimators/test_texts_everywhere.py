@@ -55,7 +55,7 @@ def test_a_fitted_estimator_has_prices_and_is_determinized(brief):
         table.X, table.y, columns=table.columns
     )
     assert rb.price(model, [TEXT]).constraint == rb.price(model, TEXT).constraint
-    with pytest.raises(ValueError, match="a price is that of one promise, and 2 were given"):
+    with pytest.raises(ValueError, match="a price belongs to one promise, but 2 were given"):
         rb.price(model, [TEXT, TEXT])
     compiled = rb.compile(PROBLEM, table.population())
     one, other = (rb.determinize(each, compiled) for each in (model, model.solution_))

@@ -97,7 +97,7 @@ def changed(data, place, other):
 
 
 def test_a_changed_certificate_is_refused_or_is_another():
-    """Whatever is changed, what is read says what its numbers say."""
+    """Whatever is changed, the verdict of what is read agrees with its numbers."""
     data = CERTIFICATE.to_dict()
     refused = 0
     for place, other in changes(data):

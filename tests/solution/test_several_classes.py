@@ -167,7 +167,7 @@ def test_rules_name_the_classes():
 
 def test_models_and_labels_fit_each_other():
     short = replace(mixture_of(Draw()), classes=("a", "b", "c"))
-    with pytest.raises(ValueError, match="decide among 4 classes, and it has 3 labels: 'a', 'b', 'c'"):
+    with pytest.raises(ValueError, match="decide among 4 classes, but it has 3 labels: 'a', 'b', 'c'"):
         short.predict(X)
 
 

@@ -159,7 +159,7 @@ def test_who_gains_and_who_loses_adds_up(learned, rows):
 
 def test_what_makes_no_sense_is_refused_in_words(learned, start):
     for action, given, words in (
-        (session.choosing, {"label": "skill"}, "no classes"),
+        (session.choosing, {"label": "skill"}, "not class labels"),
         (session.choosing, {"label": None}, "choose the column"),
         (session.choosing, CHOICES | {"live": "sex"}, "no decision"),
         (session.answering, asked(confidence=2), "from 50%"),

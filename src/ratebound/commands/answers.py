@@ -1,4 +1,4 @@
-"""What a command answers: words, JSON, one notice, signs of life, an exit status."""
+"""A command's answer: words, JSON, one notice, progress, an exit status."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from ratebound.auditing.report import Audit
 
 
-IN_PYTHON = {  # remedies, and what they are here
+IN_PYTHON = {  # remedies, and their names on the command line
     "rb.inspect(X)": "ratebound inspect",
     "pass groups=np.arange(len(X))": "give --groups a column that tells them apart",
 }
 
 
 def tell(words: str, data: Any, json: str | None) -> None:
-    """Print the words and write the data as JSON; only that where it goes to the standard output."""
+    """Print the words and write the data as JSON; only the JSON if it goes to the standard output."""
     if json is not None:
         write_json(data, json)
     if json != OUTPUT:
@@ -41,40 +41,40 @@ def write_json(data: Any, target: str) -> None:
 
 
 def write_data(text: str) -> None:
-    """Write data to the standard output: as it is to a program, and as words to a terminal."""
+    """Write data to the standard output: unchanged to a program, as readable text to a terminal."""
     sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
 def note(words: str) -> None:
-    """Give a notice, or a part of one inside `one_notice`."""
+    """Give a notice, or inside `one_notice` a part of it."""
     warnings.warn(words, RuntimeWarning, stacklevel=2)
 
 
 @contextmanager
 def one_notice() -> Iterator[None]:
-    """Gather all warnings into one notice, given at the end, and none where there is an error."""
+    """Gather all warnings into one notice, given at the end; none if there is an error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.resetwarnings()
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", RuntimeWarning)
         warnings.filterwarnings("always", category=UserWarning, module=r"ratebound\.|__main__")
         yield
-    said = list(dict.fromkeys(_spoken_here(str(warning.message)) for warning in caught))
-    if said:
-        note("\n".join(said))
+    notices = list(dict.fromkeys(_for_command_line(str(warning.message)) for warning in caught))
+    if notices:
+        note("\n".join(notices))
 
 
-def _spoken_here(words: str) -> str:
+def _for_command_line(words: str) -> str:
     for remedy, here in IN_PYTHON.items():
         words = words.replace(remedy, here)
     return words
 
 
 def failing(report: Audit, feasible: bool, fail_on: str) -> bool:
-    """Whether the exit status says so: for training alone, a promise shown broken, or one not shown.
+    """Whether the command fails: by training alone, by a promise shown broken, or by one not shown.
 
-    A promise that is broken on these rows, but not beyond its interval, may hold on new ones. Where none
-    of them could be measured, nothing was checked.
+    A promise that is broken on these rows, but not beyond its interval, may hold on new rows. If no
+    promise could be measured, nothing was checked.
     """
     if fail_on == "training":
         return not feasible

@@ -1,4 +1,4 @@
-"""``ratebound audit``: the promises a saved model was trained for, or of decisions that someone made."""
+"""``ratebound audit``: promises of a saved model, or of decisions that someone made."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ratebound.tables.table import Table
 
 
 def audit(use: Use) -> int:
-    """Print the audit, write it where asked; the exit status says whether promises are broken."""
+    """Print the audit, and write it if asked; the exit status says whether promises are broken."""
     check_files({"--out": use.out, "--json": use.json}, use.files)
     if use.about is not None and use.template not in ("annex-iv", "model-card"):
         raise ValueError("--about goes with --template annex-iv or model-card")
@@ -51,7 +51,7 @@ def audit(use: Use) -> int:
 
 
 def _write(read: Any, title: str | None, use: Use) -> None:
-    """Print it, and write it where asked, as a page or as Markdown."""
+    """Print it, and if asked write it as a page or as Markdown."""
     if use.out is not None and use.out.suffix.lower() in (".md", ".markdown"):
         write_whole(use.out, read.render("markdown", title=title).encode())
     elif use.out is not None:
@@ -63,14 +63,14 @@ def _ratios(use: Use) -> ImpactRatios:
     """The impact ratios of a saved model, or of decisions that someone made."""
     how: dict[str, Any] = {"by": use.by, "score": use.score, "form": use.template}
     if use.decision is not None:
-        given = read_decided(replace(use, label=None))  # which the ratios do not need
+        given = read_decided(replace(use, label=None))  # the ratios need no labels
         return impact_ratios(decisions=given.decisions, rows=given.people, **how)
     mixture = load_model(use)
     return impact_ratios(mixture, populations_for(mixture, use)[0], **how)
 
 
 def _about(path: Path | None) -> dict[str, Any]:
-    """What people say of a model, in a TOML file; one for several uses may have a table [about]."""
+    """What people state about a model, in a TOML file; a shared file may have a table [about]."""
     if path is None:
         return {}
     try:
@@ -79,7 +79,7 @@ def _about(path: Path | None) -> dict[str, Any]:
         raise ValueError(f"{path} is not TOML: {error}") from None
     about = given.get("about", given)
     if not isinstance(about, dict):
-        raise ValueError(f"{path}: about is a table, [about], of texts")
+        raise ValueError(f"{path}: about must be a table of texts, [about]")
     return about
 
 
@@ -98,7 +98,7 @@ def _of_model(use: Use) -> tuple[Audit, bool]:
 def _decided(use: Use) -> tuple[Audit, bool]:
     """The audit of decisions that someone made; there was no training."""
     if use.fail_on == "training":
-        raise ValueError("--fail-on training is about a saved model, and --decision is without one")
+        raise ValueError("--fail-on training needs a saved model, and --decision has none")
     given = read_decided(use)
     report = audit_on(
         given.problem,
@@ -112,7 +112,7 @@ def _decided(use: Use) -> tuple[Audit, bool]:
 
 
 def populations_for(mixture: Mixture, use: Use) -> tuple[Population, dict[str, Any]]:
-    """The rows that a model's promises speak of: of the table given, and of others by name."""
+    """The rows that a model's promises are about: the table given, and others by name."""
     if use.label is None:
         raise ValueError("which column holds the labels? Give --label COLUMN")
     check_populations(mixture.problem, use.population)

@@ -25,7 +25,7 @@ REPORT = "report.html"  # in a folder that `train` wrote
 
 
 def certify(use: Use) -> int:
-    """Print the certificate, keep it where asked; the exit status says whether it holds."""
+    """Print the certificate, and keep it if asked; the exit status says whether it holds."""
     check_files({"--json": use.json}, use.files)
     certificate = _decided(use) if use.decision is not None else _of_model(use)
     tell(str(certificate), certificate.to_dict(), use.json)
@@ -48,7 +48,7 @@ def _decided(use: Use) -> Certificate:
 
 
 def _of_model(use: Use) -> Certificate:
-    """The certificate of a saved model, kept with it where asked."""
+    """The certificate of a saved model, kept with it if asked."""
     mixture = load_model(use)
     assert use.model is not None
     if (
@@ -56,8 +56,8 @@ def _of_model(use: Use) -> Certificate:
         and digest_of(digests_of(files_of(use.data))) == mixture.record.source
     ):
         raise ValueError(
-            f"{use.name} is the table that the model was trained on; what it keeps there shows nothing "
-            "about new rows: certify it on others, or set rows aside, train --certify 0.3"
+            f"{use.name} is the table that the model was trained on; promises kept there show nothing "
+            "about new rows: certify it on other rows, or set rows aside with train --certify 0.3"
         )
     with one_notice(), working("certifying", not use.quiet):
         people, others = populations_for(mixture, use)
@@ -81,7 +81,7 @@ def _of_model(use: Use) -> Certificate:
 
 
 def _renew(report: Audit, folder: Path, use: Use) -> None:
-    """Write the report in the model's folder anew: of these rows, and with the certificate."""
+    """Rewrite the report in the model's folder: on these rows, and with the certificate."""
     files = digests_of(files_of(use.data))
     report = report.made_by(as_command("certify", use), files, unseen=None, label=use.label)
     report.save_html(folder / REPORT, title=f"Audit and certificate on {use.name}")

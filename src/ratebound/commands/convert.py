@@ -24,7 +24,7 @@ def convert(
     json: str | None = None,
     quiet: bool = False,
 ) -> int:
-    """Write Parquet files, and say which; of several processes (``torchrun``) the first alone does."""
+    """Write Parquet files and name them; of several processes (``torchrun``), only the first does."""
     with joined():
         return _converted(data, out, Reading(sep, encoding, header), json, quiet) if is_first() else 0
 

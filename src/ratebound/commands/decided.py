@@ -1,4 +1,4 @@
-"""Decisions without a model: the tables, the promises, and which column the decisions are in."""
+"""Decisions without a model: the tables, the promises, and the column of the decisions."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from ratebound.rates.subsets import Subset
 from ratebound.rates.text import parse_condition
 from ratebound.tables.table import Table
 
-OF_MODELS = ("key", "save", "in_expectation", "trusted")  # which say something about a saved model
+OF_MODELS = ("key", "save", "in_expectation", "trusted")  # they are about a saved model
 
 
 @dataclass(frozen=True)
 class Decided:
-    """All that a command needs of decisions that someone made."""
+    """Everything that a command needs about decisions that someone made."""
 
     problem: Problem
     decisions: str | Subset
@@ -44,15 +44,15 @@ class Decided:
 
 
 def problem_of(use: Use) -> Problem:
-    """What is promised of decisions; errors are measured beside it, if there are labels."""
+    """The promises about decisions; errors are measured too, if there are labels."""
     assert use.decision is not None
     for name in OF_MODELS:
         if getattr(use, name):
             flag = f"--{name.replace('_', '-')}"
-            raise ValueError(f"{flag} is about a saved model, and --decision is without one")
+            raise ValueError(f"{flag} needs a saved model, and --decision has none")
     if not use.require and use.template not in ("ll144", "lending"):
         raise ValueError(
-            'which promises? Say --require \'positive_rate(sex == "Female") >= 0.8 * '
+            'which promises? Give --require \'positive_rate(sex == "Female") >= 0.8 * '
             'positive_rate(sex == "Male")\', or another, once or several times'
         )
     problem = Problem("error_rate()", use.require)
@@ -78,17 +78,17 @@ def read_decided(use: Use) -> Decided:
     return Decided(problem, decisions, people, others)
 
 
-def decision_in(said: str, columns: Sequence[Any], table: str) -> str | Subset:
-    """The column of that name, or else the condition that the words are."""
-    if said in columns:
-        return said
-    if not any(sign in said for sign in "=<>()") and " in " not in said:
-        Table({str(name): np.empty(0) for name in columns}, table).check(said, "decision")
-    return parse_condition(said)
+def decision_in(words: str, columns: Sequence[Any], table: str) -> str | Subset:
+    """The column with that name, or the condition that the words state."""
+    if words in columns:
+        return words
+    if not any(sign in words for sign in "=<>()") and " in " not in words:
+        Table({str(name): np.empty(0) for name in columns}, table).check(words, "decision")
+    return parse_condition(words)
 
 
 def table_of(use: Use, paths: Sequence[str], problem: Problem) -> Table:
-    """A table, in which columns that promises compare are read as these have them."""
+    """A table; columns that promises compare are read as the promises write their values."""
     return read_noted(paths, compared_columns(problem), use.reading)
 
 
@@ -105,18 +105,18 @@ def population_of(use: Use, table: Table, decisions: str | Subset) -> Population
 
 
 def _tell_selected(table: Table, label: str, decisions: str | Subset) -> None:
-    """Note where labels are known of one decision much more often than of another."""
+    """Note if labels are known for one decision much more often than for another."""
     table.check(label, "label")
     lacking = is_missing(table[label])
     if not lacking.any() or lacking.all():
         return
-    said = Decisions(decisions).on(Population(table))
-    shares = {each: float(lacking[said == each].mean()) for each in dict.fromkeys(said.tolist())}
+    decided = Decisions(decisions).on(Population(table))
+    shares = {each: float(lacking[decided == each].mean()) for each in dict.fromkeys(decided.tolist())}
     if len(shares) > 1 and max(shares.values()) - min(shares.values()) > 0.1:
-        told = ", ".join(f"{share:.0%} of the rows decided {each}" for each, share in shares.items())
+        where = ", ".join(f"{share:.0%} of the rows decided {each}" for each, share in shares.items())
         note(
-            f"{label!r} is missing in {told}: rates of the rows that have a label are not those of all. "
-            "Leave out --label to audit how often each decision is made"
+            f"{label!r} is missing in {where}: rates of the rows that have a label differ from "
+            "rates of all rows. Leave out --label to audit how often each decision is made"
         )
 
 

@@ -8,7 +8,7 @@ from ratebound.base.progress import working
 from ratebound.commands.answers import one_notice, tell
 from ratebound.commands.folders import check_files
 from ratebound.commands.promises import stated, ways_of
-from ratebound.commands.rows import called, read_given, tell_columns, told_classes
+from ratebound.commands.rows import called, classes_in_words, read_given, tell_columns
 from ratebound.commands.runs import Run
 from ratebound.problem.guessing import knowing
 from ratebound.rates.expressions import FIRST
@@ -17,7 +17,7 @@ from ratebound.rates.subsets import column_text
 
 
 def explain(run: Run) -> int:
-    """Say what each promise means; the exit status is 1 where no classifier could keep them all."""
+    """Print what each promise means; the exit status is 1 if no classifier could keep them all."""
     from ratebound.estimators import explaining, planning
 
     problem, ways = stated(run), ways_of(run)
@@ -36,12 +36,12 @@ def explain(run: Run) -> int:
     } | given.others  # fmt: skip
     with working("explaining", not run.quiet):
         explanation = explaining.explain(problem, given.people, **asked)
-    words = f"{given.name}: {_told(str(run.label), given.classes)}\n{explanation}"
+    words = f"{given.name}: {_yes_words(str(run.label), given.classes)}\n{explanation}"
     data = {**called(given.classes), **explanation.to_dict(), "plan": None, "no_plan": None}
     if explanation.possible:
         words += f"\n\nWhich way to keep {'it' if len(problem.subject_to) == 1 else 'them'}\n\n"
         try:
-            # As `train` does by default, or the run file says.
+            # As `train` does by default, or as in the run file.
             aim: dict[str, Any] = {"confidence": run.confidence, "progress": not run.quiet}
             planned = planning.plan(problem, given.people, **asked, **aim)
             words, data["plan"] = f"{words}{planned}", planned.to_dict()
@@ -52,8 +52,8 @@ def explain(run: Run) -> int:
     return 0 if explanation.possible else 1
 
 
-def _told(label: str, classes: tuple[Any, ...]) -> str:
+def _yes_words(label: str, classes: tuple[Any, ...]) -> str:
     classes = label_classes(classes)
     if len(classes) > 2:
-        return told_classes(label, classes)
+        return classes_in_words(label, classes)
     return f"positive is {column_text(label)} == {classes[1]!r}, negative {classes[0]!r}"

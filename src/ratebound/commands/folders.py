@@ -1,4 +1,4 @@
-"""Writing a folder whole or not at all, and refusing early where nothing can be written."""
+"""Writing a folder whole or not at all, and refusing early if nothing can be written."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 
 from ratebound.base.writing import alone_in
 
-OUTPUT = "-"  # the standard output, where a file is asked for
+OUTPUT = "-"  # the standard output, in place of a file
 
 
 @contextmanager
 def whole_folder(target: Path, names: Sequence[str]) -> Iterator[Path]:
     """A folder to write files of these names into; they are moved to `target` once all are written.
 
-    Either all of them replace those of an earlier run, or `target` is left as it was; other files there
-    stay. The first file is never missing, and never next to files of another run: a process killed
-    between two moves can at worst leave it without the others.
+    Either all of them replace the files of an earlier run, or `target` is left as it was; other files
+    there stay. The first file is never missing, and never next to files of another run: at worst, a
+    process killed between two moves leaves it without the others.
     """
     is_new = not target.exists()
     beside = target / f".{secrets.token_hex(8)}.part"
@@ -33,7 +33,7 @@ def whole_folder(target: Path, names: Sequence[str]) -> Iterator[Path]:
     finally:
         shutil.rmtree(beside, ignore_errors=True)
         if is_new:
-            with suppress(OSError):  # it holds what was written
+            with suppress(OSError):  # it still holds what was written
                 target.rmdir()
 
 
@@ -54,13 +54,13 @@ def _exchange(new: Path, target: Path, names: Sequence[str]) -> None:
         for name in names:
             if (old / name).exists():
                 os.replace(old / name, target / name)
-            elif not (new / name).exists():  # it was moved, and there was none before
+            elif not (new / name).exists():  # it was moved, and there was none there before
                 (target / name).unlink(missing_ok=True)
         raise
 
 
 def _copy(source: Path, place: Path) -> None:
-    """A second name for a file, or a copy, which is whole once it has its name."""
+    """A second name for a file, or a copy that gets its name once it is whole."""
     try:
         os.link(source, place)
     except OSError:
@@ -70,22 +70,22 @@ def _copy(source: Path, place: Path) -> None:
 
 
 def check_folder(target: Path, names: Sequence[str] = ()) -> None:
-    """Refuse, before any work, a place where no folder with files of these names can be written."""
+    """Refuse, before any work, a path that cannot take a folder with files of these names."""
     if target.exists() and not target.is_dir():
-        raise ValueError(f"--out {target} is a file; a folder is written")
+        raise ValueError(f"--out {target} is a file; it must be a folder")
     for name in names:
         if (target / name).is_dir():
-            raise ValueError(f"--out {target}: {name} there is a folder, and a file is to be written")
+            raise ValueError(f"--out {target}: {name} in it is a folder; it must be a file")
     above = next(path for path in (target, *target.absolute().parents) if path.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise ValueError(f"--out {target}: cannot write in {above}")
 
 
 def check_files(written: Mapping[str, str | Path | None], read: Iterable[str | Path] = ()) -> None:
-    """Refuse, before any work, files that cannot be written or would take another's place.
+    """Refuse, before any work, files that cannot be written or would replace another.
 
-    `written` are files by their flags, and `read` the paths and patterns of what is read. A file that is
-    read must not be written, nor one file twice; what is no file, such as a pipe, may be.
+    `written` are files by their flags, and `read` the paths and patterns of input files. An input file
+    must not be written, and no file twice; what is not a file, such as a pipe, may be.
     """
     paths = [path for given in read for path in glob.glob(str(given)) or [str(given)]]
     taken = {os.path.realpath(path): "is read here: write to another" for path in paths}
@@ -101,7 +101,7 @@ def check_files(written: Mapping[str, str | Path | None], read: Iterable[str | P
 
 def _check_file(target: Path, flag: str) -> None:
     if target.is_dir():
-        raise ValueError(f"{flag} {target} is a folder; a file is written")
+        raise ValueError(f"{flag} {target} is a folder; it must be a file")
     above = target.absolute().parent
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise ValueError(f"{flag} {target}: cannot write in {above}")

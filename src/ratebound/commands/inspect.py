@@ -1,4 +1,4 @@
-"""``ratebound inspect``: what training would make of each column of a table."""
+"""``ratebound inspect``: how training would treat each column of a table."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ratebound.commands.folders import check_files
 from ratebound.commands.on_disk import header, labels_in, on_disk
 from ratebound.commands.rows import (
     classes_among,
+    classes_in_words,
     classes_of,
     coded,
     naming,
-    told_classes,
     visible,
     with_labels,
 )
@@ -28,7 +28,7 @@ from ratebound.tables.treatments import Features
 
 
 def inspect(run: Run) -> int:
-    """Show each column and what is done with it, and which label is yes."""
+    """Show each column and its treatment, and which label is yes."""
     check_files({"--html": run.html, "--json": run.json}, run.data)
     with working("inspecting", not run.quiet):
         inspection = _inspected_on_disk(run) if on_disk(run.data, run.on_disk) else _inspected(run)
@@ -41,24 +41,24 @@ def inspect(run: Run) -> int:
 def _inspected(run: Run) -> Inspection:
     table = read_table(run.data, coded(run), run.reading)
     inspection = inspect_table(table, _seen(table, run), run.label)
-    told = _label_words(run, lambda label: _classes(table, label, run))
-    return replace(inspection, name=table.name, notices=(*table.notices, *told))
+    notices = _label_words(run, lambda label: _classes(table, label, run))
+    return replace(inspection, name=table.name, notices=(*table.notices, *notices))
 
 
 def _inspected_on_disk(run: Run) -> Inspection:
-    """The same of rows that stay on disk, in two passes at most."""
+    """The same for rows that stay on disk, in two passes at most."""
     rows = Parquet(list(run.data))
     table = header(rows)
     inspection = inspect_table(rows, _seen(table, run), run.label)
-    told = _label_words(
+    notices = _label_words(
         run,
         lambda label: classes_among(labels_in(rows, label), len(rows), table.name, label, run.positive),
     )
-    return replace(inspection, notices=("its rows stay on disk", *told))
+    return replace(inspection, notices=("its rows stay on disk", *notices))
 
 
 def _seen(table: Table, run: Run) -> Features:
-    """What the model may see, where the label is one of the columns."""
+    """What the model may see; the label must be one of the columns."""
     if run.label is not None:
         table.check(run.label, "label")
     return visible(table, naming(run, table.columns))
@@ -69,10 +69,10 @@ def _classes(table: Table, label: str, run: Run) -> tuple[Any, ...]:
 
 
 def _label_words(run: Run, classes: Callable[[str], tuple[Any, ...]]) -> list[str]:
-    """Which label is yes, or which classes there are, or what training would object to."""
+    """Which label is yes, or the classes, or why training would refuse them."""
     if run.label is None:
         return []
     try:
-        return [told_classes(run.label, classes(run.label))]
+        return [classes_in_words(run.label, classes(run.label))]
     except ValueError as error:
         return [f"training would refuse this: {error}"]

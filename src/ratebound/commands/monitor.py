@@ -1,4 +1,4 @@
-"""``ratebound monitor``: promises of a saved model or of decisions, watched on the rows that come in."""
+"""``ratebound monitor``: promises of a saved model or of decisions, watched on incoming rows."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from ratebound.tables.table import Table
 
 @dataclass(frozen=True)
 class Source:
-    """Where decisions come from: a saved model, or a column of the tables."""
+    """The source of decisions: a saved model, or a column of the tables."""
 
     problem: Problem
-    how: dict[str, Any]  # what a monitor of it is begun with
+    how: dict[str, Any]  # the options that a monitor of it begins with
     table: Callable[[str], Table]  # of a file
     read: Callable[[Monitor, Table, str], tuple[Any, Any, Any]]  # decisions, labels and columns
 
 
 def monitor(use: Use) -> int:
-    """Take in the rows, print the table and write the state; the exit status says whether it is calm."""
+    """Take in the rows, print the table, write the state; the exit status says if there is an alarm."""
     assert use.state is not None
     check_files({"--state": use.state, "--json": use.json}, use.files)
     source = _of_decisions(use) if use.decision is not None else _of_model(use)
@@ -77,14 +77,14 @@ def _of_model(use: Use) -> Source:
 
 
 def _of_decisions(use: Use) -> Source:
-    """Decisions that someone made; labels are read as they are."""
+    """Decisions that someone made; labels are read unchanged."""
     problem = problem_of(use)
 
     def read(watching: Monitor, table: Table, name: str) -> tuple[Any, Any, Any]:
         assert use.decision is not None
         labels = None
         if use.label is not None and (name == FIRST or use.label in table.columns):
-            if watching.decided is None:  # or rows may wait for a label
+            if watching.decided is None:  # otherwise rows may wait for a label
                 table = with_labels(table, use.label, use.drop_unlabelled)
             table.check(use.label, "label")
             labels = table[use.label]
@@ -96,7 +96,7 @@ def _of_decisions(use: Use) -> Source:
 
 
 def _watching(source: Source, state: Path, use: Use) -> Monitor:
-    """The monitor in the file, or a new one if there is none."""
+    """The monitor in the file, or a new one if the file does not exist."""
     asked: dict[str, Any] = {"confidence": use.confidence, "strata": tuple(use.strata)}
     asked |= {"decided": use.decided, "wait": use.wait}
     asked = {name: value for name, value in asked.items() if value not in (None, ())}
@@ -114,9 +114,9 @@ def _watching(source: Source, state: Path, use: Use) -> Monitor:
 
 
 def _take_in(watching: Monitor, source: Source, paths: Sequence[str], use: Use, name: str) -> None:
-    """Take in files that were not before, each known again by a digest of what it holds.
+    """Take in files that are new; a file is recognized by a digest of its content.
 
-    If it is known when rows were decided, more of a file's rows may count at another moment.
+    If it is known when rows were decided, more of a file's rows may count later.
     """
     moment = _moment(use.now) if watching.decided is not None else use.now
     stored = on_disk(paths, use.on_disk and name == FIRST)
@@ -126,7 +126,7 @@ def _take_in(watching: Monitor, source: Source, paths: Sequence[str], use: Use, 
         for file, digest in digests:
             batch = digest if digest is None or moment is None else f"{digest} at {moment}"
             if batch in watching.batches.get(name, ()):
-                note(f"{file} was taken in before and is passed over: its rows would count twice")
+                note(f"{file} was taken in before and is skipped: its rows would count twice")
                 continue
             for table in _tables(source, file, use, stored):
                 decisions, labels, columns = source.read(watching, table, name)
@@ -135,7 +135,7 @@ def _take_in(watching: Monitor, source: Source, paths: Sequence[str], use: Use, 
 
 
 def _moment(now: str | None) -> str | float:
-    """What --now says: a number, or a date, today by default."""
+    """The value of --now: a number, or a date; today by default."""
     if now is None:
         return datetime.now(UTC).date().isoformat()
     try:
@@ -155,7 +155,7 @@ def _tables(source: Source, file: str, use: Use, stored: bool) -> Iterable[Table
 def _decided(
     watching: Monitor, mixture: Mixture, table: Table, use: Use, name: str
 ) -> tuple[Any, Any, Any]:
-    """What a saved model decides of a table's rows, their labels, and the columns of both."""
+    """A saved model's decisions on a table's rows, their labels, and the columns of both."""
     lacking = np.zeros(len(table), dtype=bool)
     if watching.decided is not None and use.label in table.columns:  # such rows may wait for a label
         lacking = is_missing(table[str(use.label)])

@@ -1,4 +1,4 @@
-"""Rows that stay on disk: when they do, and how commands are given them."""
+"""Rows that stay on disk: when they do, and how commands read them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ratebound.tables.table import Table
 if TYPE_CHECKING:
     from ratebound.solution.mixture import Mixture
 
-ROWS_AT_ONCE = 2**17  # that are decided and written at a time
-SAMPLED = 200_000  # rows that stand for all where all must be in memory
+ROWS_AT_ONCE = 2**17  # decided and written at a time
+SAMPLED = 200_000  # rows that stand for all rows if these must be in memory
 
 
 def on_disk(paths: Sequence[str], asked: bool) -> bool:
-    """Whether rows stay on disk: where that is asked for, or where they are too many for memory."""
+    """Whether rows stay on disk: if asked for, or if they are too many for memory."""
     if asked and STANDARD_INPUT in paths:
         raise ValueError("--on-disk is for files, and - is the standard input: write it to a file first")
     return asked or stays_on_disk(paths)
@@ -38,7 +38,7 @@ def files_of(paths: Sequence[str]) -> list[str]:
 
 
 def opened(paths: Sequence[str], asked: bool) -> Parquet:
-    """All columns of files whose rows stay on disk, which is noted where nobody asked for it."""
+    """All columns of files whose rows stay on disk; a note says so unless it was asked for."""
     rows = Parquet(list(paths))
     if not asked:
         note(f"the rows of {rows.groups.name} stay on disk")
@@ -46,12 +46,12 @@ def opened(paths: Sequence[str], asked: bool) -> Parquet:
 
 
 def header(rows: Parquet) -> Table:
-    """The columns' names of files, as a table without rows."""
+    """The names of the files' columns, as a table without rows."""
     return Table({name: np.empty(0) for name in rows.groups.names}, rows.groups.name)
 
 
 def labels_in(rows: Parquet, label: str, drop: bool = False) -> list[Any]:
-    """The different labels that there are; an error where some are missing."""
+    """The distinct labels; an error if some are missing."""
     labels: dict[Any, None] = {}
     lacking = 0
     for piece in rows.pieces([label]):
@@ -80,7 +80,7 @@ def labelled_on_disk(
     positive: Any = None,
     key: str | None = None,
 ) -> Population:
-    """Rows on disk of which a model sees these columns, and promises may speak of all others."""
+    """Rows on disk: a model sees these columns, and promises may use all others."""
     table = header(Parquet(list(paths)))
     roles = ((label, "label"), (weight, "weight"), (key, "key"), *((each, "feature") for each in seen))
     for name, role in roles:
@@ -94,7 +94,7 @@ def labelled_on_disk(
 
 
 class _WithIds(Parquet):
-    """Rows on disk, whose ids are read as `predict` reads them."""
+    """Rows on disk whose ids are read as `predict` reads them."""
 
     key: str | None = None
 
@@ -112,7 +112,7 @@ def seen_by(mixture: Mixture) -> list[str]:
 
 
 def tables_of(rows: Parquet, names: Sequence[str]) -> Iterator[Table]:
-    """Some columns of files, as tables of some rows at a time."""
+    """Some columns of files, in tables of some rows at a time."""
     for name in names:
         header(rows).check(name, "feature")
     for piece in rows.pieces(names):
@@ -123,7 +123,7 @@ def tables_of(rows: Parquet, names: Sequence[str]) -> Iterator[Table]:
 
 
 def sampled(rows: Parquet, seed: int) -> Table:
-    """A table of rows by chance that stand for all, where all must be in memory; that is noted."""
+    """A table of randomly chosen rows that stand for all, if these must be in memory; a note says so."""
     names = rows.groups.names
     share = min(SAMPLED / len(rows), 1.0)
     random = np.random.default_rng(seed)
@@ -134,5 +134,5 @@ def sampled(rows: Parquet, seed: int) -> Table:
     columns = {name: np.concatenate([part[name] for part in parts]) for name in names}
     if share < 1:
         many = len(next(iter(columns.values())))
-        note(f"{many:,} rows by chance stand for the {len(rows):,} rows of {rows.groups.name}")
+        note(f"{many:,} randomly chosen rows stand for the {len(rows):,} rows of {rows.groups.name}")
     return Table(columns, rows.groups.name)

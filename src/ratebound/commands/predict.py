@@ -1,9 +1,9 @@
-"""``ratebound predict``: a saved model's decisions on new rows, the same ones every time.
+"""``ratebound predict``: a saved model's decisions on new rows, repeatable at any time.
 
 Ids and labels are written as they were given, so that a table can be joined with its decisions. But a
-spreadsheet runs a cell of a CSV that starts like a formula, wherever its text came from. If asked for,
-an apostrophe before such a text makes it plain text there. Texts that already have apostrophes before a
-formula get one more, so that removing one apostrophe always restores the original.
+spreadsheet runs a CSV cell that starts like a formula, whatever its origin. On request, an apostrophe
+before such a text makes it plain text there. Texts that already have apostrophes before a formula get
+one more, so that removing one apostrophe always restores the original.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from ratebound.solution.reasons import reasons
 from ratebound.tables.cells import WHOLE_ID, as_ids
 from ratebound.tables.table import Table
 
-# Columns of the label and of the decision; with more than two classes one for each, probability_cat.
+# Columns of the label and of the decision; with more than two classes one per class, probability_cat.
 PROBABILITIES = ("probability", "decision_probability")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠].", re.DOTALL)  # a sign alone computes nothing
+FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠].", re.DOTALL)  # a sign by itself computes nothing
 
 
 def predict(use: Use) -> int:
@@ -54,9 +54,9 @@ def predict(use: Use) -> int:
 
 
 def _predict_on_disk(mixture: Mixture, use: Use) -> int:
-    """The same of rows that stay on disk: some are decided and written at a time."""
+    """The same for rows that stay on disk: some are decided and written at a time."""
     if use.json is not None:
-        raise ValueError("--json has all rows at once, and these stay on disk: leave it out")
+        raise ValueError("--json holds all rows at once, but these stay on disk: leave it out")
     names = dict.fromkeys([*seen_by(mixture), *mixture.decider.known, *([use.key] if use.key else ())])
     with one_notice(), working("deciding", not use.quiet), ExitStack() as stack:
         tables = tables_of(opened(use.data, use.on_disk), list(names))
@@ -72,7 +72,7 @@ def _predict_on_disk(mixture: Mixture, use: Use) -> int:
 
 
 def _decided(mixture: Mixture, table: Table, use: Use) -> list[tuple[str, list[Any]]]:
-    """What is written of each row, by column."""
+    """The columns that are written."""
     columns = [] if use.key is None else [(use.key, _as_given(table.column(use.key, "key")))]
     columns.append(("prediction", decisions(mixture, table, use.key).tolist()))
     rows = rows_for(mixture, table)
@@ -84,15 +84,16 @@ def _decided(mixture: Mixture, table: Table, use: Use) -> list[tuple[str, list[A
         columns += _chances(mixture, of_decision, shares)
     if use.reasons:
         ids = None if use.key is None else as_ids(table.column(use.key, "key"))
-        told = reasons(mixture, rows, truths(mixture, table), ids)
-        columns.append(("score", _digits(told.scores)))
-        columns += [(name, _digits(part)) for name, part in zip(told.names, told.parts.T, strict=True)]
-        columns.append(("reasons", ["; ".join(own) for own in told.against()]))
+        explained = reasons(mixture, rows, truths(mixture, table), ids)
+        columns.append(("score", _digits(explained.scores)))
+        parts = zip(explained.names, explained.parts.T, strict=True)
+        columns += [(name, _digits(part)) for name, part in parts]
+        columns.append(("reasons", ["; ".join(of_row) for of_row in explained.against()]))
     return columns
 
 
 def _as_given(ids: Array) -> list[Any]:
-    """Ids as they are written: numbers if all of them are whole ones, or else texts."""
+    """Ids as they are written: numbers if all of them are whole numbers, otherwise texts."""
     values = ids.tolist()
     if ids.dtype.kind == "O" and all(map(WHOLE_ID.fullmatch, map(str, values))):
         return list(map(int, values))
@@ -100,7 +101,7 @@ def _as_given(ids: Array) -> list[Any]:
 
 
 def _data(columns: list[tuple[str, list[Any]]]) -> dict[str, Any]:
-    """The decisions for programs, a list by column; a probability is a number there."""
+    """The decisions for programs, one list per column; a probability is a number there."""
     return {
         name: list(map(float, values)) if name.startswith(PROBABILITIES) else values
         for name, values in columns
@@ -108,7 +109,7 @@ def _data(columns: list[tuple[str, list[Any]]]) -> dict[str, Any]:
 
 
 def _chances(mixture: Mixture, name: str, chances: Array) -> list[tuple[str, list[Any]]]:
-    """Columns of probabilities (n, D): that of yes alone, or of more than two classes one for each."""
+    """Columns of probabilities (n, D): one for yes, or with more than two classes one for each."""
     if chances.shape[1] == 2:
         yes = mixture.classes_.tolist().index(mixture.classes[1])
         return [(name, _digits(chances[:, yes]))]
@@ -117,7 +118,7 @@ def _chances(mixture: Mixture, name: str, chances: Array) -> list[tuple[str, lis
 
 
 def decisions(mixture: Mixture, table: Table, key: str | None = None) -> Array:
-    """The decision on each row (n,), which depends on that row alone."""
+    """The decision on each row (n,); it depends on that row alone."""
     ids = None if key is None else as_ids(table.column(key, "key"))
     return mixture.predict(rows_for(mixture, table), columns=truths(mixture, table), key=ids)
 
@@ -127,7 +128,7 @@ def _digits(chances: Array) -> list[str]:
 
 
 def _defused(columns: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]]:
-    """The columns without texts that a spreadsheet would run; a warning says how many there were."""
+    """The columns with harmless texts in place of formulas; a warning says how many there were."""
     harmless = [(_harmless(name), _all_harmless(values)) for name, values in columns]
     count = sum(
         (name != given) + sum(map(operator.ne, values, cells))
@@ -135,8 +136,8 @@ def _defused(columns: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]
     )
     if count:
         warnings.warn(
-            f"{count:,} texts that a spreadsheet would take for formulas are written with an apostrophe "
-            "before them: remove it before you match them with a table",
+            f"{count:,} texts that a spreadsheet would run as formulas are written with a leading "
+            "apostrophe: remove it before you match them with a table",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -144,7 +145,7 @@ def _defused(columns: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]
 
 
 def _all_harmless(values: list[Any]) -> list[Any]:
-    """The same for many values, of which only texts need a look, each of them once."""
+    """The same for many values; only texts are checked, each distinct one once."""
     if str not in set(map(type, values)):
         return values
     harmless = {value: _harmless(value) for value in set(values)}
@@ -152,7 +153,7 @@ def _all_harmless(values: list[Any]) -> list[Any]:
 
 
 def _harmless(value: Any) -> Any:
-    """The value, after an apostrophe where it is a text that starts like a formula.
+    """The value, with an apostrophe before it if it is a text that starts like a formula.
 
     >>> [_harmless(value) for value in ("=A1", "-2+3", "-2", "+", -2, "'=A1", "it's")]
     ["'=A1", "'-2+3", '-2', '+', -2, "''=A1", "it's"]
@@ -164,7 +165,7 @@ def _harmless(value: Any) -> Any:
 
 def _as_csv(columns: list[tuple[str, list[Any]]], *, headed: bool = True) -> str:
     rows: list[str] = []
-    # Cells are quoted that hold any part of what ends a row; "\r" has to be one.
+    # Cells are quoted if they hold any part of the line ending, so "\r" must be a part of it.
     writer = csv.writer(SimpleNamespace(write=rows.append), lineterminator="\r\n")
     if headed:
         writer.writerow([name for name, _ in columns])

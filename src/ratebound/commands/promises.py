@@ -1,4 +1,4 @@
-"""What promises ask of the tables: which populations there must be, and which columns hold texts."""
+"""What promises require of the tables: the populations, and the columns that hold texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ratebound.rates.guesses import Guessed, as_guessed, read_guessed
 from ratebound.rates.subsets import Compare, In, leaves
 from ratebound.tables.texts import Kind
 
-# What Python functions that take populations by name call their other arguments.
+# The other arguments of the Python functions that take populations by name.
 TAKEN = (
     FIRST,
     "X",
@@ -34,9 +34,9 @@ TAKEN = (
 
 
 def stated(run: Run) -> Problem:
-    """What is promised; every population that it speaks of must be given."""
+    """The promises; every population that they name must be given."""
     if run.minimize is not None and run.maximize is not None:
-        raise ValueError("a model has one objective: give --minimize or --maximize, and not both")
+        raise ValueError("a model has one objective: give --minimize or --maximize, not both")
     minimize = "error_rate()" if run.minimize is None and run.maximize is None else run.minimize
     problem = Problem(minimize, run.require, maximize=run.maximize)
     check_populations(problem, run.population)
@@ -44,7 +44,7 @@ def stated(run: Run) -> Problem:
 
 
 def ways_of(run: Run) -> tuple[Guessed, ...]:
-    """How columns are known that are guessed or missing."""
+    """How guessed or missing columns are known."""
     try:
         return as_guessed(map(read_guessed, run.guessed))
     except ValueError as error:
@@ -52,13 +52,13 @@ def ways_of(run: Run) -> tuple[Guessed, ...]:
 
 
 def check_populations(problem: Problem, others: Iterable[str]) -> None:
-    """Raise unless every population spoken of is given, and `others` can have these names."""
+    """Raise unless every population that is named is given, and `others` can have these names."""
     others = list(others)
     for name in others:
         if not name.isidentifier() or name in TAKEN:
             raise ValueError(
-                f"--population {name}=...: a name has letters, digits and underscores only, and is none "
-                f"of {', '.join(TAKEN)}"
+                f"--population {name}=...: a name has letters, digits and underscores only, and must "
+                f"not be one of {', '.join(TAKEN)}"
             )
     for rate in problem.rates:
         if rate.on not in (None, FIRST, *others):
@@ -69,13 +69,13 @@ def check_populations(problem: Problem, others: Iterable[str]) -> None:
 
 
 def compared_columns(problem: Problem) -> dict[str, Kind]:
-    """The columns that are compared with texts alone, or with numbers alone, as those of costs are."""
+    """The columns that are compared only with texts or, like columns of costs, only with numbers."""
     said: dict[str, set[Kind]] = {}
     for rate in problem.rates:
         for name in cost_columns(rate):
             said.setdefault(str(name), set()).add("number")
         for condition in leaves(rate.subset):
-            if not isinstance(condition, Compare | In):  # missing, which any column may be
+            if not isinstance(condition, Compare | In):  # any column may be missing
                 continue
             values = condition.values if isinstance(condition, In) else (condition.value,)
             kinds = said.setdefault(str(condition.column), set())

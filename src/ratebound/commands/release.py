@@ -1,4 +1,4 @@
-"""``ratebound release``: a candidate tested under a change plan, against the model in use."""
+"""``ratebound release``: a candidate tested under a change plan, against the live model."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def release(
     quiet: bool = False,
     **stated: Any,
 ) -> int:
-    """Test the candidate, print the outcome; without one, print the plan. The status says if refused."""
+    """Test the candidate and print the outcome, or print the plan. The status says if it is refused."""
     read = (candidate, live, plan, ledger)
     given: list[str | Path] = [*data, *(path for path in read if path is not None)]
     check_files({"--html": html, "--json": json}, given)
     if on_disk:
-        raise ValueError("a release needs its fresh rows in memory: leave out --on-disk")
+        raise ValueError("a release needs the fresh rows in memory: leave out --on-disk")
     whole = _plan(ledger, (_read_plan(plan) if plan is not None else {}) | stated)
     if candidate is None and not data:
         _write_page(whole, html)
@@ -60,7 +60,7 @@ def release(
     if candidate is None or not data or label is None:
         raise ValueError(
             "a release takes a candidate and fresh rows with labels: --candidate MODEL FILE --label "
-            "COLUMN; without all of them the plan is shown"
+            "COLUMN; without all of these the plan is shown"
         )
     with one_notice(), working("testing", not quiet):
         outcome = _tested(
@@ -82,23 +82,23 @@ def _write_page(whole: ChangePlan, html: Path | None) -> None:
 
 
 def _plan(ledger: Path, stated: dict[str, Any]) -> ChangePlan:
-    """The plan of the ledger, which must be the one stated; or a new one."""
-    asked = {"promises" if name == "require" else name: value for name, value in stated.items()}
+    """The ledger's plan, which must equal the one stated; or a new one."""
+    wanted = {"promises" if name == "require" else name: value for name, value in stated.items()}
     if ledger.exists():
         before = ChangePlan.open(ledger)
-        own = {name: getattr(before, name) for name in ("error", "releases", "spending", "key")}
-        promises = asked.pop("promises", list(before.promises))
-        return ChangePlan(promises, **(own | asked), ledger=ledger) if stated else before
-    if "promises" not in asked:
+        recorded = {name: getattr(before, name) for name in ("error", "releases", "spending", "key")}
+        promises = wanted.pop("promises", list(before.promises))
+        return ChangePlan(promises, **(recorded | wanted), ledger=ledger) if stated else before
+    if "promises" not in wanted:
         raise ValueError(
             f"there is no ledger at {ledger}: a new plan needs --require PROMISE, and --error and "
             "--releases if they are not 0.05 and 12"
         )
-    return ChangePlan(asked.pop("promises"), **asked, ledger=ledger)
+    return ChangePlan(wanted.pop("promises"), **wanted, ledger=ledger)
 
 
 def _read_plan(source: Path) -> dict[str, Any]:
-    """What a TOML file states of a plan."""
+    """The statements about a plan in a TOML file."""
     try:
         stated = tomllib.loads(source.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Rows with labels: which classes there are, which of two is yes, and what the model may see."""
+"""Rows with labels: the classes, which of two is yes, and what the model may see."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ from ratebound.tables.table import Table, read_table
 from ratebound.tables.texts import Kind, Reading
 from ratebound.tables.treatments import Features, summed_up
 
-FEW_CLASSES = 20  # that may have any number of rows; and that an error lists
-ROWS_PER_CLASS = 10  # that more of them have on average, or they are numbers
+FEW_CLASSES = 20  # classes that may have any number of rows, and that an error lists
+ROWS_PER_CLASS = 10  # rows per class on average if there are more; with fewer, labels are numbers
 OBVIOUS = (["0", "1"], ["0.0", "1.0"], ["-1", "1"], ["-1.0", "1.0"], ["false", "true"])  # no, then yes
 
 
 @dataclass(frozen=True)
 class Given:
-    """All the rows that a run speaks of."""
+    """All the rows that a run names."""
 
     people: Population
     others: dict[str, Any]  # further populations, by their names
-    classes: tuple[Any, ...]  # what decisions are called; of two, no and then yes
+    classes: tuple[Any, ...]  # the names of decisions; with two, no and then yes
     features: Features  # what the model may see
-    name: str  # of the table, as errors call it
-    run: Run  # which names the table's columns
+    name: str  # the table's name in errors
+    run: Run  # it names the table's columns
 
 
 def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
-    """The tables of a run; the labels found in the first are the classes.
+    """The tables of a run; the labels in the first one are the classes.
 
     With `sample`, rows that stay on disk are given as a sample in memory.
     """
     label = run.label
     if label is None:
         raise ValueError("which column is the label? Give --label, or key 'label' in a run file")
-    compared = compared_columns(problem)  # a code that is compared with numbers is read as one
+    compared = compared_columns(problem)  # a code that is compared with numbers is read as a number
     codes = {n: kind for n, kind in coded(run).items() if compared.get(n) != "number"}
     stored = on_disk(run.data, run.on_disk)
     if stored and not sample:
@@ -77,7 +77,7 @@ def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
 
 
 def _given_on_disk(run: Run, problem: Problem, codes: Mapping[str, Kind]) -> Given:
-    """The same of rows that stay on disk; other tables may be in memory."""
+    """The same for rows that stay on disk; other tables may be in memory."""
     whole = opened(run.data, run.on_disk)
     table = header(whole)
     run = naming(run, table.columns)
@@ -106,19 +106,19 @@ def _given_on_disk(run: Run, problem: Problem, codes: Mapping[str, Kind]) -> Giv
 
 
 def _check_alike(other: Table, table: Table, seen: Sequence[str]) -> None:
-    """Raise where another table has texts in a column that a model sees as numbers."""
+    """Raise if another table has texts in a column that a model sees as numbers."""
     for name in seen:
         if name in other.columns and (table.kinds[name], other.kinds[name]) == ("number", "text"):
             texts = other[name][~is_missing(other[name])]
             if len(texts):
                 raise ValueError(
-                    f"{other.name}: column {name!r} holds texts such as {str(texts[0])!r}, where "
-                    f"{table.name} holds numbers: write it alike in both"
+                    f"{other.name}: column {name!r} holds texts such as {str(texts[0])!r}, but in "
+                    f"{table.name} numbers: write it alike in both"
                 )
 
 
 def naming(run: Run, columns: Sequence[str]) -> Run:
-    """The run with lists such as a,b parted at their commas, unless a column is called so."""
+    """The run with lists such as a,b split at their commas, unless a column has that name."""
     lists = {key: getattr(run, key) for key in ("features", "exclude", "categorical", "known")}
     parted: dict[str, Any] = {
         key: tuple(part for name in names for part in ([name] if name in columns else _parts(name)))
@@ -133,40 +133,40 @@ def _parts(name: str) -> list[str]:
 
 
 def coded(run: Run) -> dict[str, Kind]:
-    """The columns that hold codes of categories, as far as that is known before their names are."""
+    """The columns that hold codes of categories, if that is known before their names are."""
     return {part: "text" for name in run.categorical for part in (name, *_parts(name))}
 
 
 def tell_classes(label: str, positive: Any, classes: tuple[Any, ...]) -> None:
-    """Note which label is yes, unless that was said or goes without saying."""
+    """Note which label is yes, unless that was stated or is obvious."""
     if len(classes) > 2:
-        note(told_classes(label, classes))
+        note(classes_in_words(label, classes))
     elif positive is None and [str(value).casefold() for value in classes] not in OBVIOUS:
-        note(f"{told_classes(label, classes)}; --positive says otherwise")
+        note(f"{classes_in_words(label, classes)}; --positive changes that")
 
 
 def _or_referred(run: Run, classes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The classes, and a referral where rows may be referred."""
+    """The classes, and a referral if rows may be referred."""
     return classes if run.refer is None else with_referral(classes, run.refer)
 
 
-def told_classes(label: str, classes: Sequence[Any]) -> str:
-    """Which label is yes, or which classes there are, in words."""
+def classes_in_words(label: str, classes: Sequence[Any]) -> str:
+    """Which label is yes, or the classes, in words."""
     if len(classes) > 2:
         return f"{column_text(label)} has {len(classes)} classes, {some(list(classes))}"
     return f"yes is {column_text(label)} == {classes[1]!r}, and no {classes[0]!r}"
 
 
 def called(classes: Sequence[Any]) -> dict[str, Any]:
-    """What decisions are called, for programs; of more than two classes none is positive."""
+    """The names of decisions, for programs; with more than two classes none is positive."""
     labels, referral = label_classes(tuple(classes)), referral_of(tuple(classes))
     no, yes = labels if len(labels) == 2 else (None, None)
-    said = {"positive": yes, "negative": no, "classes": list(labels)}
-    return said if referral is None else {**said, "refer": str(referral)}
+    names = {"positive": yes, "negative": no, "classes": list(labels)}
+    return names if referral is None else {**names, "refer": str(referral)}
 
 
 def read_noted(paths: Sequence[str], kinds: Mapping[str, Kind], reading: Reading) -> Table:
-    """The table in files, with a note of all that was found out to read it."""
+    """The table in files, with a note of everything that was detected to read it."""
     table = read_table(paths, kinds, reading)
     for notice in table.notices:
         note(notice)
@@ -174,9 +174,9 @@ def read_noted(paths: Sequence[str], kinds: Mapping[str, Kind], reading: Reading
 
 
 def tell_columns(table: Table, features: Features) -> None:
-    """Tell of columns that training leaves out or reads in an unusual way, before it begins.
+    """Note columns that training leaves out or reads in an unusual way, before it begins.
 
-    What it would refuse is refused here, in the words of the command line.
+    Columns that it would refuse are refused here, in the words of the command line.
     """
     plans = planned_columns(column_statistics([(table, None)], features)[0], features)
     treatments = [plan.treatment for plan in plans]
@@ -189,16 +189,16 @@ def tell_columns(table: Table, features: Features) -> None:
     if all(each.action == "left out" for each in treatments):
         raise ValueError(
             f"{table.name}: no column is left that a model could learn from, {summed_up(treatments)}; "
-            "one that --features names is used where it holds any value"
+            "a column that --features names is used if it holds any value"
         )
-    if told := summed_up(each for each in treatments if each.unusual):
-        note(f"columns {told}; ratebound inspect shows what is done with every column")
+    if unusual := summed_up(each for each in treatments if each.unusual):
+        note(f"columns {unusual}; ratebound inspect shows what is done with every column")
 
 
 def with_labels(table: Table, label: str, drop: bool) -> Table:
-    """The table without rows that have no label; where these are not to be dropped, there must be none.
+    """The table without rows that have no label; raises if there are any and they must not be dropped.
 
-    A mark such as NA stands for a missing label where there are two others or more.
+    A mark such as NA stands for a missing label if there are two other labels or more.
     """
     table.check(label, "label")
     values = table[label]
@@ -219,48 +219,52 @@ def with_labels(table: Table, label: str, drop: bool) -> Table:
     if lacking.all():
         raise ValueError(f"{table.name}: label column {label!r} is missing in every row")
     note(f"{count} of {table.name} have no label and are left out")
-    kept = table[~lacking]
-    whole = kept[label].dtype.kind == "f" and bool((kept[label] == np.floor(kept[label])).all())
-    labels = kept[label].astype(np.int64) if whole else kept[label]  # gaps make whole numbers fractional
-    return Table(kept.values | {label: labels}, table.name)
+    kept_rows = table[~lacking]
+    whole = kept_rows[label].dtype.kind == "f" and bool(
+        (kept_rows[label] == np.floor(kept_rows[label])).all()
+    )
+    labels = (
+        kept_rows[label].astype(np.int64) if whole else kept_rows[label]
+    )  # gaps make whole numbers fractional
+    return Table(kept_rows.values | {label: labels}, table.name)
 
 
 def classes_of(table: Table, label: str, positive: Any) -> tuple[Any, ...]:
-    """The labels in sorted order; of two no and then yes, the one that is said or the last."""
+    """The labels in sorted order; with two, no and then yes, the stated one or the last."""
     return classes_among(distinct(table[label], None), len(table), table.name, label, positive)
 
 
 def classes_among(
     values: Sequence[Any], rows: int, name: str, label: str, positive: Any
 ) -> tuple[Any, ...]:
-    """The same of these different labels of so many rows."""
+    """The same for these distinct labels of so many rows."""
     labels = sorted(values, key=lambda value: (str(type(value)), value))
-    told = f"{name}: label column {label!r}"
+    where = f"{name}: label column {label!r}"
     if len(labels) < 2:
-        raise ValueError(f"{told} needs two values or more, it holds {some(labels)}")
+        raise ValueError(f"{where} needs two values or more, but holds {some(labels)}")
     if len(labels) > 2:
-        _check_several(labels, rows, told)
+        _check_several(labels, rows, where)
     yes = None if positive is None else _positive(positive, labels, label)
     if len(labels) == 2:
         return labels_of(np.array(labels, dtype=object), yes).classes or ()
     if yes is not None:
         raise ValueError(
-            f"{told} has {len(labels)} classes, {some(labels)}, and --positive says which of two is "
-            "yes: leave it out, and say of which class a rate speaks, as in "
-            f"recall(of={value_text(yes)})"
+            f"{where} has {len(labels)} classes, {some(labels)}, but --positive says which of two is "
+            f"yes: leave it out, and name the class of each rate, as in recall(of={value_text(yes)})"
         )
     return tuple(labels)
 
 
-def _check_several(labels: list[Any], rows: int, told: str) -> None:
-    """Raise where more than two labels are two that are spelled in several ways, or are no classes."""
+def _check_several(labels: list[Any], rows: int, where: str) -> None:
+    """Raise if more than two labels are two in several spellings, or are not classes."""
     if hint := _nearly(labels[1:], labels):
-        raise ValueError(f"{told} holds {some(labels)}{hint}")
+        raise ValueError(f"{where} holds {some(labels)}{hint}")
     fractions = any(isinstance(value, float) and not value.is_integer() for value in labels)
     if fractions or (len(labels) > FEW_CLASSES and ROWS_PER_CLASS * len(labels) > rows):
         raise ValueError(
-            f"{told} holds {len(labels):,} different values in {rows:,} rows, {some(labels)}, which are "
-            "no classes: put them into bands with names, or make it yes or no"
+            f"{where} holds {len(labels):,} different values in {rows:,} rows, {some(labels)}: these "
+            "are continuous values, not class labels; put them into bands with names, or make it yes "
+            "or no"
         )
 
 
@@ -274,10 +278,10 @@ def labelled(
     columns: Mapping[str, Array] | None = None,
     rows: Any = None,
 ) -> Population:
-    """The rows of a table whose labels are `classes`; an `other` one may lack labels and weights.
+    """The rows of a table whose labels are `classes`; an `other` table may lack labels and weights.
 
-    `columns` replace those of the table where constraints need other values than the table has, and
-    `rows` are the same table as a model reads it, where that differs.
+    `columns` replace the table's columns if constraints need other values than the table has, and `rows`
+    are the same table as a model reads it, if that differs.
     """
     if other and weight not in table.columns:
         weight = None
@@ -287,7 +291,7 @@ def labelled(
         unknown = [value for value in distinct(labels, None) if value not in classes]
         if unknown:
             raise ValueError(
-                f"{table.name}: label column {label!r} holds {some(unknown)}, where the classes are "
+                f"{table.name}: label column {label!r} holds {some(unknown)}, but the classes are "
                 f"{_listed(classes)}{_nearly(unknown, classes)}"
             )
     return Population(
@@ -305,7 +309,7 @@ def _listed(classes: Sequence[Any]) -> str:
 
 
 def _nearly(unknown: Sequence[Any], classes: Sequence[Any]) -> str:
-    """A hint where labels are spelled as the classes are but for the ends and the case."""
+    """A hint if labels are spelled as the classes are, except for the ends and the case."""
     for value in unknown:
         for known in classes:
             if value != known and _bare(value) == _bare(known):
@@ -318,7 +322,7 @@ def _bare(value: Any) -> str:
 
 
 def visible(table: Table, run: Run) -> Features:
-    """What the model may see: all columns, or those asked for; never the label, weights or groups."""
+    """What the model may see: all columns, or the ones asked for; never the label, weights or groups."""
     roles = {"feature": run.features or (), "excluded": run.exclude, "categorical": run.categorical}
     for role, names in roles.items():
         for name in names:
@@ -334,7 +338,7 @@ def visible(table: Table, run: Run) -> Features:
 
 
 def check_known(table: Table, run: Run) -> None:
-    """Raise unless the groups and every known column are there; a known one has no other role."""
+    """Raise unless the groups and every known column are there, and known ones have no other role."""
     if run.groups is not None:
         table.check(run.groups, "groups")
     for name in run.known or ():

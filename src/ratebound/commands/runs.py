@@ -1,4 +1,4 @@
-"""What a command is asked: a `Run` by flags or a TOML file, or a `Use` of a saved model."""
+"""The request to a command: a `Run` by flags or a TOML file, or a `Use` of a saved model."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ratebound.tables.texts import Reading
 
 @dataclass(frozen=True)
 class Run:
-    """All that can be asked for; the names are the keys of a run file."""
+    """Everything that can be asked for; the names are the keys of a run file."""
 
     data: tuple[str, ...]  # paths or patterns, or "-"
-    label: str | None = None  # which only inspecting can do without
+    label: str | None = None  # only inspecting can do without it
     out: Path | None = None  # only training needs it
     positive: Any = None  # the label that means yes; if not given, the last in sorted order
-    refer: str | None = None  # what the decision is called that refers a row to a person
+    refer: str | None = None  # the name of the decision that refers a row to a person
     require: tuple[str, ...] = ()
-    guessed: tuple[str, ...] = ()  # how groups are known that are guessed or missing
+    guessed: tuple[str, ...] = ()  # how guessed or missing groups are known
     minimize: str | None = None  # error_rate(), if nothing is maximized either
     maximize: str | None = None
     model: str = "linear"
@@ -38,14 +38,16 @@ class Run:
     categorical: tuple[str, ...] = ()  # columns of numbers that are codes of categories
     known: tuple[str, ...] | None = None  # the columns to set thresholds by
     weight: str | None = None
-    groups: str | None = None  # the column that tells which rows belong together
-    population: dict[str, str] = field(default_factory=dict)  # others that promises speak of: on="..."
+    groups: str | None = None  # the column that says which rows belong together
+    population: dict[str, str] = field(default_factory=dict)  # others that promises name: on="..."
     drop_unlabelled: bool = False  # leave out rows without a label
     sep: str | None = None
     encoding: str | None = None
     header: bool | None = None
     on_disk: bool = False  # leave rows on disk, and read some at a time
-    confidence: float | None = CONFIDENCE  # that the promises hold on new rows; None for these rows
+    confidence: float | None = (
+        CONFIDENCE  # the confidence that the promises hold on new rows; None for these rows
+    )
     method: str = "auto"
     certify: float | None = None  # share of the rows to certify on
     holdout: float = 0.2
@@ -53,7 +55,7 @@ class Run:
     epochs: int | None = None
     max_time: float | None = None
     force: bool = False  # replace a model that is in `out` already
-    resume: bool = False  # go on with what an interrupted run has left in `out`
+    resume: bool = False  # continue an interrupted run from its files in `out`
     player: str = "auto"
     solution: str = "shrink"
     fail_on: str = "broken"
@@ -98,7 +100,7 @@ def _one_of(names: tuple[str, ...]) -> tuple[str, Check]:
     return "one of " + ", ".join(map(repr, names)), lambda value: value in names
 
 
-KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a check
+KEYS: dict[str, tuple[str, Check]] = {  # the values of each, in words and as a check
     "data": ("a path, or a list of them", _is_texts),
     "label": ("a column's name", _is_text),
     "out": ("a path", _is_text),
@@ -106,7 +108,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # what each takes, in words and as a che
         "a text, a number or a truth value",
         lambda v: _is_text(v) or isinstance(v, int | float),
     ),
-    "refer": ("what a referral is called", _is_text),
+    "refer": ("the name of a referral", _is_text),
     "require": ("a constraint in quotes, or a list of them", _is_texts),
     "guessed": ("words such as 'race: p_black, p_white', or a list of them", _is_texts),
     "minimize": ("a rate, or what is made of rates, in quotes", _is_text),
@@ -149,14 +151,14 @@ NUMBERS = ("certify", "holdout", "max_time")
 
 
 def read_run(flags: dict[str, Any]) -> Run:
-    """The run that flags ask for; where `data` is a run file, that file and the flags beside it."""
+    """The run that flags ask for; if `data` is a run file, from that file and the other flags."""
     for key, value in flags.items():
         _check(key, value, f"--{key.replace('_', '-')}")
     given = flags
     suffixes = {Path(path).suffix.lower() for path in flags["data"]}
     if suffixes & {".toml", ".yaml", ".yml"}:
         if len(flags["data"]) > 1:
-            raise ValueError("a run file says which tables it means itself: give it alone")
+            raise ValueError("a run file names its tables itself: give it alone")
         source = Path(flags["data"][0])
         given = _read_file(source) | {key: value for key, value in flags.items() if key != "data"}
         if "data" not in given:
@@ -188,7 +190,7 @@ def _read_file(source: Path) -> dict[str, Any]:
 
 
 def _from_folder_of(source: Path, key: str, value: Any) -> Any:
-    """Paths in a run file as meant from where it lies."""
+    """Paths in a run file, relative to the file's folder."""
 
     def path(given: str) -> str:
         return given if given == STANDARD_INPUT else str(source.parent / given)
@@ -213,47 +215,47 @@ def _value(key: str, value: Any) -> Any:
         return (value,) if isinstance(value, str) else tuple(value)
     if key == "confidence":
         return None if value == "none" else value
-    if key in NUMBERS:  # which a run file may write as whole numbers
+    if key in NUMBERS:  # a run file may have whole numbers here
         return float(value)
     return value
 
 
 @dataclass(frozen=True)
 class Use:
-    """All that can be asked for; each command looks at its own part."""
+    """Everything that can be asked for; each command reads its own part."""
 
     data: tuple[str, ...]  # paths or patterns, or "-"
-    model: Path | None = None  # None where there are decisions without one
-    decision: str | None = None  # the column of these, or the condition that they meet
-    require: tuple[str, ...] = ()  # what is promised of them
-    template: str | None = None  # the form of a report that others ask for
+    model: Path | None = None  # None if there are decisions without a model
+    decision: str | None = None  # the column of these decisions, or the condition that they meet
+    require: tuple[str, ...] = ()  # the promises about them
+    template: str | None = None  # the form of a report that others require
     by: tuple[str, ...] = ()  # columns of categories, for impact ratios
-    score: str | None = None  # the column of scores, for these
-    about: Path | None = None  # a TOML file with what people say of the model
+    score: str | None = None  # the column of scores, for impact ratios
+    about: Path | None = None  # a TOML file with what people state about the model
     label: str | None = None
     positive: Any = None  # the label that means yes; if not given, the last in sorted order
     drop_unlabelled: bool = False  # leave out rows without a label
     weight: str | None = None
     key: str | None = None  # the column of ids
-    clusters: str | None = None  # the column that tells which rows were drawn together
+    clusters: str | None = None  # the column that says which rows were drawn together
     population: dict[str, str] = field(default_factory=dict)  # other tables, by name
     sep: str | None = None
     encoding: str | None = None
     header: bool | None = None
     on_disk: bool = False  # leave rows on disk, and read some at a time
-    trusted: tuple[str, ...] = ()  # types that the model may hold
+    trusted: tuple[str, ...] = ()  # further types that the model may hold
     confidence: float | None = None
     in_expectation: bool = False
-    save: bool = False  # the certificate with the model
-    state: Path | None = None  # of a monitor
-    ledger: Path | None = None  # of a change plan, which alarms are written on
-    strata: tuple[str, ...] = ()  # columns within whose values groups are compared
-    decided: str | None = None  # the column that says when a row was
-    wait: float | None = None  # until labels are known, in days
-    now: str | None = None  # today by default
-    probability: bool = False  # of the label
+    save: bool = False  # save the certificate with the model
+    state: Path | None = None  # the file of a monitor
+    ledger: Path | None = None  # the file of a change plan that alarms are written to
+    strata: tuple[str, ...] = ()  # groups are compared within each value of these columns
+    decided: str | None = None  # the column that says when a row was decided
+    wait: float | None = None  # days until labels are known
+    now: str | None = None  # the present day; today by default
+    probability: bool = False  # also the label's probability
     decision_probability: bool = False
-    reasons: bool = False  # the parts of each score
+    reasons: bool = False  # also the parts of each score
     safe_csv: bool = False
     fail_on: str = "broken"
     out: Path | None = None
@@ -267,7 +269,7 @@ class Use:
 
     @property
     def files(self) -> list[str | Path]:
-        """All that is read: tables, and the model's own file."""
+        """All input files: tables, and the model's own file."""
         tables: list[str | Path] = [*self.data, *self.population.values()]
         if self.model is None:
             return tables
@@ -275,28 +277,33 @@ class Use:
 
     @property
     def name(self) -> str:
-        """Of the table, for headings."""
+        """The table's name, for headings."""
         return Path(self.data[0]).name + (
             f" and {len(self.data) - 1} more" if len(self.data) > 1 else ""
         )
 
 
-WHERE = ("out", "json", "html", "quiet", "resume", "force")  # which change nothing about the answer
+WHERE = ("out", "json", "html", "quiet", "resume", "force")  # these do not change the answer
 
 
-def as_command(name: str, asked: Run | Use) -> str:
-    """The command line that asks for this, without where to write and how to show it.
+def as_command(name: str, request: Run | Use) -> str:
+    """The command line that asks for this, without where to write the answer and how to show it.
 
     >>> as_command("train", Run(("people.csv",), label="income", require=("recall() >= 0.9",), seed=3))
     "ratebound train people.csv --label income --require 'recall() >= 0.9' --seed 3"
     """
-    of_saved = isinstance(asked, Use)
-    words = ["ratebound", name, *([str(asked.model)] if of_saved and asked.model else []), *asked.data]
-    for each in fields(asked):
+    of_saved = isinstance(request, Use)
+    words = [
+        "ratebound",
+        name,
+        *([str(request.model)] if of_saved and request.model else []),
+        *request.data,
+    ]
+    for each in fields(request):
         if each.name in ("data", *WHERE) or (each.name == "model" and of_saved):
             continue
         default = each.default_factory() if each.default_factory is not MISSING else each.default
-        value = getattr(asked, each.name)
+        value = getattr(request, each.name)
         if value != default:
             words += _flags(each.name, value)
     return shlex.join(words)
@@ -324,7 +331,7 @@ def _flags(key: str, value: Any) -> Iterator[str]:
 def as_run_file(run: Run, folder: Path) -> str:
     """The run file, to be written into `folder`, that asks for the same as `run`.
 
-    Paths are relative to the folder where that can be. What a run says by default is left out.
+    Paths are relative to the folder if possible. Defaults are left out.
 
     >>> print(as_run_file(Run(("people.csv",), label="income", require=("recall() >= 0.9",)), Path()))
     data = ["people.csv"]
@@ -353,7 +360,7 @@ def _seen_from(folder: Path, path: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML writes it, whose texts are those of JSON but for one letter."""
+    """A value in TOML, whose texts are JSON's except for one character."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_toml(key)} = {_toml(own)}" for key, own in value.items()) + "}"
     if isinstance(value, list | tuple):

@@ -25,7 +25,7 @@ from ratebound.tables.texts import Reading
 def load_model(use: Use) -> Policy:
     """A model that `ratebound train`, or an estimator fitted on a DataFrame, has saved.
 
-    It may be built of the types that are trusted, beyond those that always are.
+    It may be built of `trusted` types besides the types that are always trusted.
     """
     path, trusted = use.model, use.trusted
     assert path is not None
@@ -47,7 +47,7 @@ def load_for_tables(path: Path, trusted: Sequence[str]) -> Policy:
 
 
 def rows_for(model: Mixture, table: Table) -> Any:
-    """The table as the model reads it."""
+    """The table in the form that the model reads."""
     assert model.encoding is not None
     return as_read(model.encoding, table)
 
@@ -62,11 +62,11 @@ def table_for(
     promises: bool = False,
     problem: Problem | None = None,
 ) -> Table:
-    """The table in files, with columns of the kind that the model was trained on.
+    """The table in files, with columns of the kinds that the model was trained on.
 
-    Columns that only `promises` speak of are read as these have them, as they are beside a label; they
-    are those of `problem`, or the model's own. A
-    `key` is read as it is written, since 1e3 and 1000 are two ids.
+    Columns that only promises use are read as the promises write their values, as with a label; the
+    promises are `problem`'s, or the model's own. A `key` is read unchanged, since 1e3 and 1000 are two
+    ids.
     """
     assert model.encoding is not None
     known = model.decider.known
@@ -93,7 +93,7 @@ def table_for(
 
 
 def truths(model: Mixture, table: Table) -> dict[str, Array]:
-    """The known columns of truth values, which a CSV spells as True and False or like the labels."""
+    """The known columns of truth values, which a CSV spells True and False or like the labels."""
     said: dict[Any, bool] = {"False": False, "True": True}
     labels = label_classes(model.classes)
     if len(labels) == 2:

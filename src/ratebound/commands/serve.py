@@ -2,11 +2,11 @@
 
 ``POST /decide`` takes one row as a JSON object, or several as a list of them, and answers in kind: the
 decision, the probability of the label, what the objective and each promise add to the score, and for a
-no the columns that speak most against a yes. ``GET /health`` says that it is there, and what it serves.
-The same row, or the same id, gets the same answer as from ``ratebound predict``.
+no the columns that count most against a yes. ``GET /health`` says that the service runs, and what it
+serves. The same row, or the same id, gets the same answer as from ``ratebound predict``.
 
-It is for one machine or behind a proxy: it knows no passwords and no encryption, and by default it
-listens on the machine's own address alone. Rows are never written to the log.
+It is for one machine or behind a proxy: it has no passwords and no encryption, and by default it listens
+on the local address only. Rows are never written to the log.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def serve(
     trusted: Sequence[str] = (),
     quiet: bool = False,
 ) -> int:
-    """Answer requests until SIGTERM or Ctrl-C; those under way are still answered."""
+    """Answer requests until SIGTERM or Ctrl-C; requests under way are still answered."""
     service = Service(load_for_tables(model, trusted), digest_of(model), key)
     with Server((host, port), service, max_bytes, quiet) as server:
         stops = [signal.SIGTERM, signal.SIGINT]
@@ -61,7 +61,7 @@ def serve(
 
 
 def digest_of(model: Path) -> str:
-    """The digest of a model's file, which tells models apart."""
+    """The digest of a model's file, to tell models apart."""
     return str(read_tensors(model / NAME if model.is_dir() else model)[0]["digest"])
 
 
@@ -78,7 +78,7 @@ class Service:
         self._one_at_a_time = threading.Lock()  # warnings are caught for the whole process
 
     def health(self) -> dict[str, Any]:
-        """That it is there, and what it serves."""
+        """That the service runs, and what it serves."""
         return {
             "status": "ok",
             "model": self.digest,
@@ -88,13 +88,13 @@ class Service:
             "key": self.key,
         }
 
-    def decide(self, asked: Any) -> Any:
+    def decide(self, request: Any) -> Any:
         """The answer to one row, or a list of the answers to several."""
-        if asked == []:
+        if request == []:
             return []
-        if not is_records(asked):
+        if not is_records(request):
             raise ValueError("send a row as a JSON object, or a list of such rows")
-        rows = [asked] if isinstance(asked, dict) else asked
+        rows = [request] if isinstance(request, dict) else request
         assert self.model.encoding is not None
         table = table_of(rows, self.model.encoding, [name for name in self.needs if name != self.key])
         check_names(rows, self.names)
@@ -106,7 +106,7 @@ class Service:
         answers = [self._answer(why, row, against) for row, against in enumerate(why.against())]
         for answer in answers if notes else ():
             answer["notes"] = notes
-        return answers[0] if isinstance(asked, dict) else answers
+        return answers[0] if isinstance(request, dict) else answers
 
     def _answer(self, why: Reasons, row: int, against: list[str]) -> dict[str, Any]:
         return {
@@ -118,7 +118,7 @@ class Service:
         }
 
     def _probability(self, chances: Array) -> float | dict[str, float]:
-        """That of a yes, or of more than two labels that of each."""
+        """The probability of a yes, or with more than two labels of each."""
         labels = self.model.classes_.tolist()
         if len(labels) == 2:
             return float(chances[labels.index(_plain(label_classes(self.model.classes)[1]))])
@@ -126,7 +126,7 @@ class Service:
 
 
 class Server(ThreadingHTTPServer):
-    """Hands requests to a service, each in a thread of its own; closing waits for those under way."""
+    """Hands requests to a service, each in its own thread; closing waits for requests under way."""
 
     daemon_threads, block_on_close = False, True
 
@@ -160,24 +160,26 @@ class Handler(BaseHTTPRequestHandler):
         if self.path != "/decide":
             self._refuse(HTTPStatus.NOT_FOUND, "there are POST /decide and GET /health")
             return
-        if self.headers.get_content_type() != "application/json":  # which a web page may not send here
-            said = "send JSON, with the header Content-Type: application/json"
-            self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, said)
+        if self.headers.get_content_type() != "application/json":  # other types a web page could send
+            reason = "send JSON, with the header Content-Type: application/json"
+            self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, reason)
             return
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit()):
-            self._refuse(HTTPStatus.LENGTH_REQUIRED, "say how long it is, with Content-Length")
+            self._refuse(
+                HTTPStatus.LENGTH_REQUIRED, "give the length of the request, with Content-Length"
+            )
             return
         if int(length) > self.server.max_bytes:
-            said = f"at most {self.server.max_bytes:,} bytes: send fewer rows at a time"
-            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, said)
+            reason = f"at most {self.server.max_bytes:,} bytes: send fewer rows at a time"
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
             return
         try:
-            asked = json.loads(self.rfile.read(int(length)), parse_constant=_no_number)
-            answer = self.server.service.decide(asked)
+            request = json.loads(self.rfile.read(int(length)), parse_constant=_no_number)
+            answer = self.server.service.decide(request)
         except RecursionError:
-            self._refuse(HTTPStatus.BAD_REQUEST, "it holds lists in lists without end")
-        except (ValueError, TypeError) as error:  # of JSON, of columns, of values
+            self._refuse(HTTPStatus.BAD_REQUEST, "the request holds too many nested lists")
+        except (ValueError, TypeError) as error:  # wrong JSON, columns or values
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
         except Exception as error:
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, "this row could not be decided")

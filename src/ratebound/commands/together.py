@@ -1,4 +1,4 @@
-"""Processes that ``torchrun`` started: they join, share the rows out, and the first speaks for all."""
+"""Processes that ``torchrun`` started: they join, divide the rows, and the first one prints for all."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ratebound.problem.population import Population
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """Join the processes that were started together, if there are several; all but one are silent."""
+    """Join the processes that were started together, if there are several; all except one are silent."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield
         return
     group, spoken = import_torch().distributed, sys.stdout
-    is_new = not group.is_initialized()  # whoever calls the command line may have done so
+    is_new = not group.is_initialized()  # the caller may have initialized it
     if is_new:
         group.init_process_group("gloo")
     try:
@@ -40,7 +40,7 @@ def joined() -> Iterator[None]:
 
 
 def dealt_out(given: Given) -> Given:
-    """The share of this process: of N processes every N-th row. Rows on disk are dealt out already."""
+    """The share of this process: with N processes every N-th row. Rows on disk are divided already."""
     if processes.count() == 1:
         return given
     others = {name: _share(name, rows) for name, rows in given.others.items()}
@@ -52,7 +52,7 @@ def _share(name: str, rows: Population) -> Population:
         return rows
     if len(rows) < processes.count():
         raise ValueError(
-            f"{name} has {len(rows):,} rows for {processes.count()} processes, and each needs one: "
-            "start fewer (torchrun --nproc-per-node)"
+            f"{name} has {len(rows):,} rows for {processes.count()} processes, and each process needs "
+            "a row: start fewer (torchrun --nproc-per-node)"
         )
     return rows.only(np.arange(processes.rank(), len(rows), processes.count()))

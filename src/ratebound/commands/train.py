@@ -38,14 +38,14 @@ from ratebound.tables.treatments import Features
 T = TypeVar("T")
 INTERRUPTED = 130
 EARLY = {"interrupted": "interrupted: this is the model so far", "time": "out of time"}
-GOES_ON = "the same words and --resume go on from there"
+GOES_ON = "the same command with --resume continues from there"
 FILES = ("model.safetensors", "report.html", "audit.json")
 
 
 def train(run: Run) -> int:
-    """Train, audit on held-out rows, write; the exit status says whether promises are broken there.
+    """Train, audit on held-out rows and write; the exit status says whether promises are broken there.
 
-    Of several processes (``torchrun``) each has a share of the rows, and the first prints and writes.
+    With several processes (``torchrun``) each has a share of the rows, and the first prints and writes.
     """
     with joined():
         own = run if processes.is_first() else replace(run, quiet=True, json=None)
@@ -56,7 +56,7 @@ def _trained(run: Run) -> int:
     out = _out(run)
     check_folder(out, FILES)
     check_files({"--json": run.json}, (*run.data, *run.population.values()))
-    stated(run)  # what is wrong with the promises is told first
+    stated(run)  # errors in the promises come first
     _check_new(out, run)
     return made(run, _written)
 
@@ -72,18 +72,18 @@ class Made:
     """A model that was trained and audited, before it is written."""
 
     run: Run
-    model: Any  # as it was fitted
-    solution: Any  # as it is saved
-    report: Audit  # on the rows that were held out
+    model: Any  # the fitted estimator
+    solution: Any  # the part that is saved
+    report: Audit  # on the held-out rows
     trained_on: int  # rows
-    games: Path  # what was kept on the way
+    games: Path  # what was kept during training
 
     def write(
         self, out: Path, signed: SignOff | None = None, others: Mapping[str, str] | None = None
     ) -> None:
         """Write the model, its report and its audit into a folder, and `others` by name; all or none.
 
-        A report that is signed names the digest of the model's file.
+        A signed report names the digest of the model's file.
         """
         title, report = f"Audit on {'held-out' if self.run.holdout else 'training'} rows", self.report
         others = {} if others is None else others
@@ -99,9 +99,9 @@ class Made:
 
 
 def made(run: Run, then: Callable[[Made], T]) -> T:
-    """What `then` makes of the model that a run asks for, trained on some rows and audited on others.
+    """The result of `then` on the model that a run asks for, trained on some rows and audited on others.
 
-    No other process trains into the run's folder meanwhile.
+    Meanwhile no other process trains into the run's folder.
     """
     out, problem, ways = _out(run), stated(run), ways_of(run)
     with one_notice():
@@ -125,21 +125,21 @@ def made(run: Run, then: Callable[[Made], T]) -> T:
 
 
 def _check_new(out: Path, run: Run) -> None:
-    """Refuse to take the place of another model, unless that is asked for."""
+    """Refuse to replace another model, unless that is asked for."""
     there = [name for name in FILES if (out / name).exists()]
     if there and not run.force and not run.resume:
         raise ValueError(
             f"--out {out}: {', '.join(there)} is there already: give another folder, --force to replace "
-            "it, or --resume to go on with an interrupted run"
+            "it, or --resume to continue an interrupted run"
         )
 
 
 def _audited(
     run: Run, given: Given, fitting: Compiled, aside: Compiled, promised: Problem, games: Path
 ) -> Made:
-    """Train, with what is kept on the way in `games`, and audit."""
+    """Train, keeping partial results in `games`, and audit."""
     try:
-        with one_notice() if fitting.stored else nullcontext():  # of columns, once they are gone through
+        with one_notice() if fitting.stored else nullcontext():  # about columns, once they are read
             model = _fitted(fitting, promised, given.features, run, games)
     except (SystemExit, KeyboardInterrupt):  # it was terminated, or interrupted between two games
         if processes.is_first() and is_kept(games):
@@ -153,11 +153,15 @@ def _audited(
         }
         people = as_given(aside.first, given.people)
         report = audit(promised, solution, people, clusters=run.groups, **others)
-        audited = replace(
-            report, provenance=None, card=None
-        ).to_dict()  # that of the model is its record
-        told = {"audited": audited, "prices": solution.prices, "pool": None, "source": digest_of(files)}
-        solution = solution.recorded(**told)
+        # The model's provenance is its record.
+        audited = replace(report, provenance=None, card=None).to_dict()
+        recorded = {
+            "audited": audited,
+            "prices": solution.prices,
+            "pool": None,
+            "source": digest_of(files),
+        }
+        solution = solution.recorded(**recorded)
         report = report.made_by(
             as_command("train", run),
             files,
@@ -187,9 +191,9 @@ def _written(own: Made) -> int:
 
 
 def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
-    """Rows to train on and rows held out, of every population; the same rows where none are.
+    """Rows to train on and held-out rows, of every population; the same rows if none are held out.
 
-    Rows that belong together are on one side, and so are copies of a row.
+    Rows that belong together are on one side, as are copies of a row.
     """
     from ratebound.estimators.belonging import together
 
@@ -202,7 +206,7 @@ def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
         return parted(everyone, run.holdout, run.seed, known, belonging)
     except ValueError as error:
         raise ValueError(
-            f"{error}; there are too few such rows to train and audit on: change --holdout, or --seed"
+            f"{error}; there are too few such rows for training and audit: change --holdout, or --seed"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""What training keeps beside its model while it runs, each run in a folder of its own."""
+"""What training keeps beside its model while it runs, each run in its own folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TAKEN = -1  # in place of a handle
 
 
 def games_of(run: Run, out: Path, fitting: Compiled) -> Path:
-    """The folder of a run: named by its rows and all of its words that decide what is trained."""
+    """The folder of a run, named by its rows and all settings that determine what is trained."""
     words = {name: value for name, value in asdict(run).items() if name not in NOT_TOLD}
     words |= {"rows": fitting.digest, "processes": processes.count()}
     name = hashlib.sha256(json.dumps(words, sort_keys=True, default=str).encode()).hexdigest()[:16]
@@ -30,28 +30,28 @@ def games_of(run: Run, out: Path, fitting: Compiled) -> Path:
 
 
 def tell_of_others(own: Path) -> None:
-    """Note that a run which is to go on finds nothing but what others have kept."""
+    """Note that a run to be resumed finds only what other runs have kept."""
     if not is_kept(own) and own.parent.is_dir() and any(own.parent.iterdir()):
         note(
-            f"nothing to go on with: what {own.parent} keeps is of other words or rows (or of another "
-            "number of processes), and is left alone"
+            f"nothing to resume: {own.parent} holds runs with other settings or rows (or another "
+            "number of processes), which stay as they are"
         )
 
 
 def is_kept(own: Path) -> bool:
-    """Whether there is something of a run to go on with."""
+    """Whether there is something of a run to resume."""
     return own.is_dir() and any(own.iterdir())
 
 
 def forget(own: Path) -> None:
-    """Remove what was kept of a run, by the first of several processes."""
+    """Remove what was kept of a run; the first of several processes does it."""
     if processes.is_first():
         shutil.rmtree(own, ignore_errors=True)
 
 
 @contextmanager
 def alone_in(out: Path) -> Iterator[None]:
-    """Refuse to train into a folder that another process trains into, where the system can tell."""
+    """Refuse to train into a folder that another process trains into, if the system can detect it."""
     is_new = not out.exists()
     handle = _locked(out / GAMES) if processes.is_first() else None
     if processes.of_first(handle == TAKEN):
@@ -69,12 +69,12 @@ def alone_in(out: Path) -> Iterator[None]:
 
 def _remove_empty(folders: Sequence[Path]) -> None:
     for folder in folders:
-        with suppress(OSError):  # it holds something, or is not there
+        with suppress(OSError):  # it is not empty, or does not exist
             folder.rmdir()
 
 
 def _locked(folder: Path) -> int | None:
-    """A handle that locks the folder while it is open, or TAKEN; None where folders are not locked."""
+    """A handle that locks the folder while it is open, or TAKEN; None if folders cannot be locked."""
     try:
         import fcntl
     except ImportError:  # on Windows
@@ -87,9 +87,9 @@ def _locked(folder: Path) -> int | None:
         except BlockingIOError:
             os.close(handle)
             return TAKEN
-        except OSError:  # some network drives lock no folders
+        except OSError:  # some network drives cannot lock folders
             return handle
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), os.stat(folder)):
                 return handle
-        os.close(handle)  # whoever had it has just removed it
+        os.close(handle)  # its last holder has just removed it

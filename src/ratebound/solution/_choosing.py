@@ -3,7 +3,7 @@
 Each row becomes a number in [0, 1) that looks random and never changes; the member whose stretch of
 cumulative weight it falls into decides. An entity's id is the best key. Without one the features are
 hashed, rounded first, since the last digits of floats vary from machine to machine. How far they are
-rounded goes by how large each feature usually is, as it was in training: no unit is too small.
+rounded depends on how large each feature was in training, so no unit is too small.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ratebound.problem.summaries import FeatureScale, columns_of, numbers_of
 
 STEPS = 4096.0  # rounding steps, shared among all features, since noise may move any of them
 FEWEST_STEPS = 32.0  # the fewest steps for one feature
-UNKNOWN_SCALE = 1e-150  # of features of which nothing is known: rounded relative to their size
+UNKNOWN_SCALE = 1e-150  # of features with no known scale: rounded relative to their size
 PLACE_OF_NAN = 2.0**62  # where NaN is put
-SPARSE_FROM = 3  # where not one number in so many differs from 0, only those are looked at
+SPARSE_FROM = 3  # if fewer than one number in so many differs from 0, only the others are looked at
 NUMBERS_AT_ONCE = 2**16  # numbers that are hashed at a time, so that they stay in the processor's cache
 ROUNDING = 1e-12  # shares of the weight that differ by no more are a tie
 HALF = 0.5 - ROUNDING  # of the weight decides a vote: yes wins a tie, to rounding
@@ -84,7 +84,7 @@ def uniform_from_features(features: Any, salt: int, feature_scale: FeatureScale 
 
 @dataclass(frozen=True)
 class _RoundingGrid:
-    """Where the values of each feature are rounded to."""
+    """The grid that each feature's values are rounded to."""
 
     center: Array  # (d,)
     scale: Array  # (d,)
@@ -94,13 +94,13 @@ class _RoundingGrid:
     ones: Array  # (d,) uint64, what a 1 adds
 
     def added(self, places: Array, of: Any) -> Array:
-        """What values at these places add to the number of their row; `of` says of which feature."""
+        """What values at these places add to their row's number; `of` holds each value's feature."""
         return np.where(places == self.zeros[of], np.uint64(0), _mixed(places ^ self.keys[of]))
 
     def places(self, values: Array, of: Any) -> Array:
-        """Whole numbers for values, which depend on each value alone.
+        """A whole number for each value, which depends on that value alone.
 
-        Values as far from the center as usual are rounded to equal steps, those far out relative to
+        Values as far from the center as usual are rounded to equal steps, and values far out relative to
         their distance.
         """
         with np.errstate(over="ignore", invalid="ignore"):
@@ -112,7 +112,7 @@ class _RoundingGrid:
         return places.astype(np.int64).view(np.uint64)
 
 
-@lru_cache(maxsize=8)  # a model that decides one row after the other has the same one
+@lru_cache(maxsize=8)  # a model that decides one row at a time needs the same one each time
 def _grid(width: int, known: FeatureScale | None) -> _RoundingGrid:
     center, scale = np.zeros(width), np.full(width, UNKNOWN_SCALE)
     if known is not None:
@@ -130,17 +130,17 @@ def _grid(width: int, known: FeatureScale | None) -> _RoundingGrid:
 
 
 def _added_by_numbers(features: Array, grid: _RoundingGrid) -> Array:
-    """What the features of each row add up to, (n,): of an array, some rows at a time."""
+    """What the features of each row of an array add up to, (n,), some rows at a time."""
     width = len(grid.keys)
     rows, every = features.reshape(len(features), width), slice(None)
     totals = np.empty(len(rows), np.uint64)
     many = max(1, NUMBERS_AT_ONCE // max(width, 1))
     for start in range(0, len(rows), many):
         some = np.ascontiguousarray(rows[start : start + many])
-        held = some != 0
-        if SPARSE_FROM * np.count_nonzero(held) < some.size:
-            places = np.flatnonzero(held)
-            ends = np.append(0, np.cumsum(np.count_nonzero(held, axis=1)))
+        nonzero = some != 0
+        if SPARSE_FROM * np.count_nonzero(nonzero) < some.size:
+            places = np.flatnonzero(nonzero)
+            ends = np.append(0, np.cumsum(np.count_nonzero(nonzero, axis=1)))
             added = _added_by_each(some.reshape(-1)[places], places % width, ends, grid)
         else:
             added = grid.added(grid.places(some.astype(float), every), every).sum(1, dtype=np.uint64)
@@ -149,7 +149,7 @@ def _added_by_numbers(features: Array, grid: _RoundingGrid) -> Array:
 
 
 def _added_by_entries(matrix: Any, grid: _RoundingGrid) -> Array:
-    """The same of a sparse matrix, of which only what is stored is looked at."""
+    """The same for a sparse matrix; only its stored entries are looked at."""
     totals = np.empty(matrix.shape[0], np.uint64)
     many = max(1, NUMBERS_AT_ONCE * matrix.shape[0] // max(matrix.nnz, 1))
     for start in range(0, len(totals), many):
@@ -161,7 +161,7 @@ def _added_by_entries(matrix: Any, grid: _RoundingGrid) -> Array:
 
 
 def _added_by_each(values: Array, of: Array, ends: Array, grid: _RoundingGrid) -> Array:
-    """What values, each of some feature, add up to between the `ends` of rows; most of them are 1."""
+    """The sums of what values add, between the `ends` of rows; most values are 1."""
     added = grid.ones[of]
     others = np.flatnonzero(values != 1)
     added[others] = grid.added(grid.places(values[others].astype(float), of[others]), of[others])
@@ -171,7 +171,7 @@ def _added_by_each(values: Array, of: Array, ends: Array, grid: _RoundingGrid) -
 
 
 def _added_by_columns(columns: list[Array], grid: _RoundingGrid) -> Array:
-    """The same of a table; texts and everything else that is not a number are hashed."""
+    """The same for a table; texts and everything else that is not a number are hashed."""
     totals = np.zeros(len(columns[0]) if columns else 0, np.uint64)
     for i, column in enumerate(columns):
         values = numbers_of(column)
@@ -184,7 +184,7 @@ def _added_by_columns(columns: list[Array], grid: _RoundingGrid) -> Array:
 
 
 def uniform_from_scores(scores: Array, salt: int) -> Array:
-    """A number in [0, 1) for each row of bare scores (n, B), by seven digits."""
+    """A number in [0, 1) for each row of bare scores (n, B), from seven digits of each."""
     state = np.full(len(scores), _mixed_int(salt), dtype=np.uint64)
     for column in (np.asarray(scores, np.float32) + 0).view(np.int32).T:
         state = _mixed(state ^ column.astype(np.int64).astype(np.uint64))
@@ -198,21 +198,21 @@ def choose(weights: Array, uniform: Array) -> Array:
 
 
 def warn_of_shared_keys(weights: Array, chosen: Array, uniform: Array) -> None:
-    """Warn where most rows share a number, so that a member decides far more or fewer than its weight.
+    """Warn if most rows share a number, so that a member decides far more or fewer rows than its weight.
 
-    Far means five times the difference to expect if all numbers were different.
+    Far means five times the difference that is expected if all numbers differ.
     """
     rows = len(chosen)
     if not rows:
         return
-    shares, meant = np.bincount(chosen, minlength=len(weights)) / rows, weights / weights.sum()
-    beyond = np.abs(shares - meant) - 5 * np.sqrt(meant * (1 - meant) / rows)
+    shares, expected = np.bincount(chosen, minlength=len(weights)) / rows, weights / weights.sum()
+    beyond = np.abs(shares - expected) - 5 * np.sqrt(expected * (1 - expected) / rows)
     worst = int(np.argmax(beyond))
     if beyond[worst] > 0 and 2 * (distinct := len(np.unique(uniform))) <= rows:
         warnings.warn(
             f"{rows:,} rows have only {distinct:,} different features to choose a member by, and rows "
             f"with equal ones get the same member: member {worst + 1} decides {shares[worst]:.1%} of "
-            f"them, not {meant[worst]:.1%}. Pass key=, an id for each row, to keep what was promised",
+            f"them, not {expected[worst]:.1%}. Pass key=, an id for each row, to keep what was promised",
             UserWarning,
             stacklevel=3,
         )
@@ -228,17 +228,17 @@ def voted_scores(weights: Array, scores: Array) -> Array:
 def weighted_median(weights: Array, scores: Array) -> Array:
     """The weighted median of the members' scores (M, ...) at each place, (...).
 
-    It is at least t exactly where members with half of the weight or more have scores of at least t:
-    it decides as their vote does, at 0 and at every other threshold.
+    It is at least t exactly if members with half of the weight or more have scores of at least t. So it
+    decides as their vote does, at 0 and at every other threshold.
     """
     order = np.argsort(-scores, axis=0, kind="stable")
-    held = np.cumsum(weights[order], axis=0)
-    middle = np.argmax(held >= HALF * held[-1], axis=0)
+    reached = np.cumsum(weights[order], axis=0)
+    middle = np.argmax(reached >= HALF * reached[-1], axis=0)
     return np.take_along_axis(scores, np.take_along_axis(order, middle[None], axis=0), axis=0)[0]
 
 
 def tied_shares(shares: Array) -> Array:
-    """Shares (D, n) of the weight, those that are the largest but for rounding made equal.
+    """Shares (D, n) of the weight; shares that are the largest up to rounding are made equal.
 
     So the later of two classes wins a tie, and the shares decide as scores do.
     """

@@ -1,7 +1,7 @@
-"""What members decide, which of them is asked, and which known group a row is in, as ONNX nodes.
+"""What members decide, which member is chosen, and which known group a row is in, as ONNX nodes.
 
-The hash and the draw are those of `_choosing`, bit for bit. What differs between two classes and more is
-here, as `problem/deciding.py` has it for arrays.
+The hash and the draw equal the ones in `_choosing`, bit for bit. What differs between two classes and
+more is here, as it is in `problem/deciding.py` for arrays.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ratebound.solution._choosing import HALF, ROUNDING
 
 ML = "ai.onnx.ml"
 
-Group = tuple[Value | None, ...]  # a value of each column, None where it is missing
+Group = tuple[Value | None, ...]  # a value of each column, None if it is missing
 
 
 @dataclass(frozen=True)
 class Votes:
-    """What members say of each row."""
+    """What members decide on each row."""
 
     decisions: str  # (n, M) int64, numbers of classes
-    shares: str  # (n, 1) the weight of those that say yes; with D > 2 classes of each, (n, D)
+    shares: str  # (n, 1) the weight of the yeses; with D > 2 classes the weight of each, (n, D)
     classes: int  # D
 
 
 def votes_of(graph: Graph, scores: str, weights: Array, classes: int) -> Votes:
-    """What members with these scores (n, M, A) and weights (M,) say.
+    """The votes of members with these scores (n, M, A) and weights (M,).
 
-    Scores that are no numbers say no, or the first class.
+    A NaN score counts as no, or as the first class.
     """
     wide, weigh = graph.cast(scores, "float64"), np.asarray(weights, float)[:, None]
     if classes == 2:
@@ -48,7 +48,7 @@ def votes_of(graph: Graph, scores: str, weights: Array, classes: int) -> Votes:
 
 
 def voted(graph: Graph, votes: Votes, weights: Array) -> tuple[str, str]:
-    """Shares of 0 and 1, and the decision (n, 1), of what members vote for."""
+    """Shares of 0 and 1, and the decision (n, 1), of a vote."""
     if votes.classes == 2:
         yes = graph("GreaterOrEqual", votes.shares, np.array([HALF * weights.sum()]))
         return yes, graph.cast(yes, "int64")
@@ -58,14 +58,14 @@ def voted(graph: Graph, votes: Votes, weights: Array) -> tuple[str, str]:
     return graph("Equal", decided, np.arange(votes.classes)), decided
 
 
-def _last(graph: Graph, held: str, classes: int, axis: int) -> str:
-    """The last class for which a truth value along the axis holds, 0 where none does."""
-    place = graph("Mul", graph.cast(held, "int64"), np.arange(classes))
+def _last(graph: Graph, truths: str, classes: int, axis: int) -> str:
+    """The last class whose truth value along the axis is true; 0 if none is."""
+    place = graph("Mul", graph.cast(truths, "int64"), np.arange(classes))
     return graph("ReduceMax", place, np.array([axis]), keepdims=0)
 
 
 def chosen_member(graph: Graph, weights: Array, uniform: str) -> str:
-    """Which member decides each row, (n, 1), as `choosing.choose` has it."""
+    """Which member decides each row, (n, 1), as in `_choosing.choose`."""
     ends = np.cumsum(weights, dtype=np.float64)
     place = graph("Unsqueeze", graph("Mul", uniform, ends[-1:]), np.array([1]))
     passed = graph.cast(graph("GreaterOrEqual", place, ends), "int64")
@@ -73,7 +73,7 @@ def chosen_member(graph: Graph, weights: Array, uniform: str) -> str:
 
 
 def hashed_keys(graph: Graph, key: str, salt: int) -> str:
-    """A number in [0, 1) for each id, (n,), as `choosing.uniform_from_key` has it."""
+    """A number in [0, 1) for each id, (n,), as in `_choosing.uniform_from_key`."""
     mixed = _mixed(graph, graph("BitwiseXor", key, _mixed(graph, _signed(salt))))
     top = graph.cast(_shifted(graph, mixed, 11), "float64")
     return graph("Mul", top, np.array(2.0**-53))
@@ -82,8 +82,8 @@ def hashed_keys(graph: Graph, key: str, salt: int) -> str:
 def _mixed(graph: Graph, state: str | Array) -> str:
     """The finaliser of splitmix64, (n,).
 
-    Sums and products are of int64, which wraps to the same bits: early versions of onnxruntime lack
-    those of uint64.
+    Sums and products use int64, which wraps to the same bits: early versions of onnxruntime lack them
+    for uint64.
     """
     state = graph("Add", state, _signed(0x9E3779B97F4A7C15))
     for bits, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -93,7 +93,7 @@ def _mixed(graph: Graph, state: str | Array) -> str:
 
 
 def _shifted(graph: Graph, state: str, bits: int) -> str:
-    """Bits moved right, zeros moved in: BitShift is for unsigned numbers only."""
+    """Bits shifted right, with zeros shifted in: BitShift takes unsigned numbers only."""
     moved = graph("BitShift", graph.cast(state, "uint64"), np.array(bits, np.uint64), direction="RIGHT")
     return graph.cast(moved, "int64")
 
@@ -103,19 +103,20 @@ def _signed(value: int) -> Array:
 
 
 def group_nodes(graph: Graph, columns: Sequence[str], groups: Sequence[Group]) -> str:
-    """The group of each row, (n,); their number for a row of no known group.
+    """The group of each row, (n,); a row of no known group gets the number of groups.
 
-    The columns are inputs of the graph, if they are not yet: of texts where a value is one or a truth
-    value, else of numbers. "" is a missing text and NaN a missing number.
+    The columns become inputs of the graph if they are not yet: texts if a value is a text or a truth
+    value, else numbers. "" is a missing text and NaN a missing number.
     """
     inside = ""
     for name, values in zip(columns, zip(*groups, strict=True), strict=True):
-        known = list(dict.fromkeys(values))
-        texts = any(isinstance(value, str | bool) for value in known)
-        given, kind = graph.column(name, "string" if texts else "float64")
-        code = _text_code(graph, given, known) if kind == "string" else _number_code(graph, given, known)
-        own = np.array([known.index(value) for value in values])
-        same = graph("Equal", graph("Unsqueeze", code, np.array([1])), own)  # (n, groups)
+        distinct = list(dict.fromkeys(values))
+        texts = any(isinstance(value, str | bool) for value in distinct)
+        column, kind = graph.column(name, "string" if texts else "float64")
+        coded = _text_code if kind == "string" else _number_code
+        code = coded(graph, column, distinct)
+        codes = np.array([distinct.index(value) for value in values])
+        same = graph("Equal", graph("Unsqueeze", code, np.array([1])), codes)  # (n, groups)
         inside = graph("And", inside, same) if inside else same
     return _first(graph, inside, len(groups))
 
@@ -147,13 +148,13 @@ def _number_code(graph: Graph, given: str, known: list[Value | None]) -> str:
 
 
 def _first(graph: Graph, same: str, count: int) -> str:
-    """Which of `count` columns of truth values (n, count), at most one of them true; else `count`."""
+    """Which of `count` columns of truth values (n, count) is true, at most one; `count` if none is."""
     place = graph("Mul", graph.cast(same, "int64"), np.arange(count) - count)
     return graph("Add", graph("ReduceSum", place, np.array([1]), keepdims=0), np.array(count))
 
 
 def _text(value: Value | None) -> str:
-    """A value as a table of texts has it: whole numbers without a fraction, "" for a missing one."""
+    """A value as it stands in a table of texts: whole numbers without a fraction, "" if missing."""
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer():

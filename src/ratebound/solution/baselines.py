@@ -1,7 +1,7 @@
 """The simplest models beside a solution: without promises, one decision for everyone, the live model.
 
-A number alone says little: an error of 6.5% is bad where "no to everyone" has 6.45%. So whatever reports
-an objective has these beside it, and says what the promises cost.
+A number alone says little: an error of 6.5% is bad if "no to everyone" has 6.45%. So every report of an
+objective shows these models beside it, and says what the promises cost.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ratebound.problem.problem import Problem
 OWN, PLAIN = "this model", "the same model without promises"
 ONE = "one rule, the best of its members"
 NO, YES = "no to everyone", "yes to everyone"
-HARDLY = 0.01  # of a constant's cost, by which a model is to be better than it
+HARDLY = 0.01  # of a constant's cost: a model that improves on it by less is hardly better
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """One model: its objective as the problem says it, and how it keeps the promises.
+    """One model: its objective as the problem states it, and how it keeps the promises.
 
     >>> Baseline.from_json(Baseline(NO, 0.25, 1, 2, 0.1, True, 0.0).to_json()).objective
     0.25
@@ -32,9 +32,9 @@ class Baseline:
     objective: float
     kept: int  # promises
     promises: int  # that were made
-    violation: float | None  # the worst, in its units: kept where not above 0; None without promises
-    constant: bool = False  # whether it decides the same of everyone
-    positive_rate: float | None = None  # of two classes
+    violation: float | None  # the worst, in its units; kept if <= 0; None without promises
+    constant: bool = False  # whether its decision is the same for everyone
+    positive_rate: float | None = None  # for two classes
 
     @property
     def keeps_all(self) -> bool:
@@ -48,29 +48,33 @@ class Baseline:
     @classmethod
     def from_json(cls, data: Any) -> Baseline:
         """What `to_json` wrote, checked."""
-        own = cls(**data)
-        numbers = (own.objective, own.violation, own.positive_rate)
+        baseline = cls(**data)
+        numbers = (baseline.objective, baseline.violation, baseline.positive_rate)
         if not all(each is None or type(each) in (int, float) for each in numbers):
-            raise ValueError("a baseline in its record has something else than numbers")
-        if type(own.name) is not str or type(own.kept) is not int or type(own.promises) is not int:
+            raise ValueError("a baseline in its record holds something other than numbers")
+        if (
+            type(baseline.name) is not str
+            or type(baseline.kept) is not int
+            or type(baseline.promises) is not int
+        ):
             raise ValueError("a baseline in its record is not as it was saved")
-        return own
+        return baseline
 
 
 def told(
     problem: Problem, own: Baseline, others: Sequence[Baseline], prevalence: float | None
 ) -> list[str]:
-    """What the promises cost, and whether one decision for everyone is as good, a sentence or two each.
+    """What the promises cost, and whether one decision for everyone is as good, in a few sentences.
 
     `prevalence` is the share of positive labels, if that is known.
     """
     metric = str(problem.objective)
-    said = []
+    sentences = []
     plain = next((each for each in others if each.name == PLAIN), None)
     if plain is not None and own.promises:
         costs = _cost(problem, own) - _cost(problem, plain)
         words = f"costs {costs:.4f}" if costs > 0.5e-4 else "costs nothing"
-        said.append(
+        sentences.append(
             f"Without promises {metric} is {plain.objective:.4f}, and with them {own.objective:.4f}: "
             f"keeping them {words}."
         )
@@ -79,12 +83,12 @@ def told(
     best.sort(key=lambda each: _cost(problem, each))
     if own.constant and own.positive_rate is not None:
         same = YES if own.positive_rate > 0.5 else NO
-        return [*said, f"It says {same}. {_floor(same, prevalence)}"]
+        return [*sentences, f"It says {same}. {_floor(same, prevalence)}"]
     if best and (as_good := _as_good(problem, own, best[0], prevalence)):
-        return [*said, *as_good]
+        return [*sentences, *as_good]
     shown = [*best[:1], *(each for each in simple if not each.constant)]
     words = ", ".join(f"{each.name} {each.objective:.4f}" for each in shown)
-    return [*said, f"For comparison, {metric}: {words}."] if words else said
+    return [*sentences, f"For comparison, {metric}: {words}."] if words else sentences
 
 
 def _as_good(problem: Problem, own: Baseline, constant: Baseline, prevalence: float | None) -> list[str]:
@@ -100,7 +104,7 @@ def _as_good(problem: Problem, own: Baseline, constant: Baseline, prevalence: fl
 
 
 def _floor(constant: str, prevalence: float | None) -> str:
-    """What to promise besides, so that a constant does not do."""
+    """A further promise that rules out the constant."""
     share = 0.05 if prevalence is None or not 0 < prevalence < 1 else prevalence
     if constant == NO:
         return f"If that is not what you want, ask for a floor, such as positive_rate() >= {share:.2g}."

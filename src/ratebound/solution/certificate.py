@@ -22,7 +22,7 @@ HEADS = doc.heads("promise", "value", "bound", "p-value", "rows", "rows needed",
 
 @dataclass(frozen=True)
 class Certified:
-    """One promise: what was measured, and how sure that makes us that it holds on new rows.
+    """One promise: what was measured, and how strongly that shows that it holds on new rows.
 
     `p_value` bounds the probability of a sample this good if the promise does not hold. It is 1 if the
     promise could not be tested; `why` gives the reason.
@@ -32,9 +32,9 @@ class Certified:
     value: float | None  # of the left side, as the audit has it
     bound: float | None  # of the right side
     p_value: float
-    holds: bool  # with the others where all hold together, otherwise by Holm's correction
+    holds: bool  # if all hold together, with the others; otherwise by Holm's correction
     rows: int  # of the smallest set involved
-    rows_needed: int | None  # of that set, for a chance of 80% at the rates measured; None: no number
+    rows_needed: int | None  # of that set, for a chance of 80% at these rates; None if none is enough
     method: str
     why: str = ""  # it could not be tested
 
@@ -44,13 +44,13 @@ class Certified:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types only: texts, truth values, finite numbers and None."""
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
-        return own | {"words": str(self.constraint), "constraint": promise_to_plain(self.constraint)}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return values | {"words": str(self.constraint), "constraint": promise_to_plain(self.constraint)}
 
 
 @dataclass(frozen=True)
 class Certificate(Documented):
-    """What was certified: it holds where all promises do, together, at its confidence; prints as a text.
+    """What was certified. It holds if all promises hold together at its confidence; prints as text.
 
     `rb.certify` makes one, and a saved model carries it.
 
@@ -66,7 +66,7 @@ class Certificate(Documented):
         Each with its `constraint`, the `value` and `bound` measured, its `p_value`, whether it `holds`,
         its `rows`, the `rows_needed`, the `method`, and `why` it could not be tested, if it could not.
     guessed : tuple of str, default=()
-        For each column that is guessed or missing in some rows, what promises about it assume.
+        For each column that is guessed or missing in some rows, what the promises about it assume.
 
     Examples
     --------
@@ -105,9 +105,9 @@ class Certificate(Documented):
         if self.holds:
             which = "the promise holds" if count == 1 else f"all {count} promises hold"
             return f"Certified: {which} on new rows like these, at {level}."
-        held = sum(promise.holds for promise in self.promises)
+        shown = sum(promise.holds for promise in self.promises)
         refused = sum(bool(promise.why) for promise in self.promises)
-        some = f"; {held} of {count} are shown to hold" if held else ""
+        some = f"; {shown} of {count} are shown to hold" if shown else ""
         untested = f"; {refused} could not be tested" if refused else ""
         all_of = "the promise holds" if count == 1 else "all promises hold"
         return f"Not certified: these rows do not show at {level} that {all_of}{some}{untested}."
@@ -173,23 +173,23 @@ class Certificate(Documented):
             guessed=tuple(map(_text, data.get("guessed", ()))),
         )
         if certificate.to_dict() != data:
-            raise ValueError("its certificate does not say what its numbers say")
+            raise ValueError("the verdict of its certificate does not agree with its numbers")
         return certificate
 
 
 def certificate_parts(
     own: Certificate, at: str
 ) -> tuple[*tuple[doc.ReportTable | doc.Paragraph, ...], doc.Conclusion]:
-    """The parts of a document whose data has the promises at a place, the verdict last."""
+    """The parts of a document that has the promises at a place in its data, the verdict last."""
     parts: list[doc.ReportTable | doc.Paragraph] = []
     if own.promises:
         rows = tuple(_row(each, f"{at}/{place}") for place, each in enumerate(own.promises))
         parts.append(doc.ReportTable("Every promise on the rows set aside", HEADS, rows, stacked=True))
-    said = [f"Not tested: {each.constraint}: {each.why}" for each in own.promises if each.why]
+    reasons = [f"Not tested: {each.constraint}: {each.why}" for each in own.promises if each.why]
     tests = dict.fromkeys(each.method for each in own.promises if not each.why)
-    said += ["By " + "; ".join(tests) + "."] if tests else []
-    said += own.guessed
-    parts += [doc.Paragraph(words, apart=False) for words in said]
+    reasons += ["By " + "; ".join(tests) + "."] if tests else []
+    reasons += own.guessed
+    parts += [doc.Paragraph(words, apart=False) for words in reasons]
     return (*parts, doc.Conclusion(own.summary, "kept" if own.holds else "broken"))
 
 

@@ -1,9 +1,9 @@
 """How members' scores become one decision: one member is drawn, or all of them vote.
 
-Whatever a decider does, it leaves a few *choices*: rows of scores, each with the probability it decides
-with. A draw has a choice for every member, a vote one choice in all. The third decider sets thresholds
-by known group, and leaves the rest to a draw or a vote. A *known group* is a combination of values of
-the columns that may be looked at when deciding.
+Every decider leaves a few *choices*: rows of scores, each with the probability that it decides. A draw
+has one choice for each member, and a vote has one choice. The third decider sets thresholds by known
+group, and leaves the rest to a draw or a vote. A *known group* is a combination of values of the columns
+that may be looked at when deciding.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from ratebound.solution._choosing import (
 )
 from ratebound.solution._deciding_graph import Votes, chosen_member, group_nodes, hashed_keys, voted
 
-SHARED = 16  # rows with the same features, from which on one draw is not taken for its expectation
-FARTHEST = 1e300  # what a score is away from a threshold at infinity, so that it stays a number
+SHARED = 16  # if so many rows have the same features, their one draw is not taken for its expectation
+FARTHEST = 1e300  # how far a score is from a threshold at infinity, so that the distance stays finite
 CHOOSERS = {"key": "int64", "uniform": "float64"}  # inputs of an ONNX graph that draws
 
 
@@ -51,7 +51,7 @@ class Sizes:
 
 
 class Decider(ABC):
-    """From the scores of models to decisions; by default a member is a model, and knows no columns."""
+    """From the scores of models to decisions; by default a member is a model and uses no columns."""
 
     kind: ClassVar[str]  # its name in files
 
@@ -72,7 +72,7 @@ class Decider(ABC):
 
     @abstractmethod
     def called(self, count: int, each: str = "model") -> str:
-        """What `count` members with this decider are called, for the head of a report."""
+        """The name of `count` members with this decider, for the head of a report."""
 
     def rule(self, weights: Array, classes: Sequence[Any] = (False, True)) -> str:
         """What is decided, in words that a person can check; `weights` (M,) are the members'."""
@@ -80,23 +80,23 @@ class Decider(ABC):
         return f"{self.called(len(weights))}{how} decides each row"
 
     def member_scores(self, scores: Array, X: Any, columns: Any) -> Array:
-        """Scores (M, A, n) of the members, from those of the models (B, A, n)."""
+        """Scores (M, A, n) of the members, from the models' scores (B, A, n)."""
         return scores
 
     @abstractmethod
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
-        """Probabilities (H,) and scores (H, A, n) of what may decide, from the members'."""
+        """Probabilities (H,) and scores (H, A, n) of the choices, from the members."""
 
     def uniform(self, features: Any, key: Any, seed: Any) -> Array:
         """The number in [0, 1) that picks each row's choice, (n,); any number if there is one choice."""
         return np.zeros(length(features, "X"))
 
     def as_they_fall(self, weights: Array, scores: Array, features: Any) -> Array:
-        """The choices' scores, where rows that many share have that of the choice which decides them.
+        """The choices' scores; rows with widely shared features get the score that decides them.
 
-        A draw for each of many rows comes to its expectation. One draw for all rows with the same
-        features does not, in these rows or in new ones. So rows with a number that `SHARED` rows or more
-        have are counted as they are decided.
+        Separate draws for many rows average to their expectation. One draw for all rows with the same
+        features does not, neither on these rows nor on new ones. So if `SHARED` rows or more have the
+        same number, they are counted as they are decided.
         """
         differing = (decided(scores) != decided(scores[:1])).any(axis=0)
         if self.draw is None or not differing.any():
@@ -123,12 +123,12 @@ class Decider(ABC):
         return self
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """What `read` needs to make it again, as plain JSON and arrays."""
+        """What `read` needs to restore it, as plain JSON and arrays."""
         return {}, {}
 
     @classmethod
     def read(cls, description: Any, arrays: dict[str, Array], sizes: Sizes) -> Decider:
-        """The decider that `describe` described, for what is of these `sizes`; it is checked."""
+        """The decider that `describe` described, checked; `sizes` are what it is for."""
         if sizes.members != sizes.models:
             raise ValueError(f"it has {sizes.members} weights for {sizes.models} models")
         return cls()
@@ -139,16 +139,16 @@ class Decider(ABC):
 
     @abstractmethod
     def decided_nodes(self, graph: Graph, votes: Votes, weights: Array, choose: str) -> tuple[str, str]:
-        """From what the members say to the shares, as `votes` has them, and the decision (n, 1)."""
+        """From the members' votes to the shares, as in `votes`, and the decision (n, 1)."""
 
 
 @dataclass(frozen=True)
 class Draw(Decider):
     """One member decides a row, drawn by a hash of it, so that the same row gets the same answer."""
 
-    salt: int = 0  # of the hash; another salt, another draw
+    salt: int = 0  # of the hash; another salt gives another draw
     feature_scale: FeatureScale | None = None  # how large features are, to be rounded by
-    bare_scores: bool = False  # whether rows are scores, to be hashed to seven digits, and no features
+    bare_scores: bool = False  # whether rows are scores, hashed to seven digits, rather than features
 
     kind: ClassVar[str] = "draw"
 
@@ -277,8 +277,8 @@ class GroupThresholds(Decider):
     def rows(self, X: Any, columns: Any = None) -> Array:
         """The group of each row (n,), its values looked up in `columns`, then in `X` if that is a table.
 
-        A row with a value, or values together, that training did not have is decided as the largest
-        group is, and a warning says so: one such row must not stop the others.
+        A row with a value or a combination of values that training did not have is decided as the
+        largest group is, and a warning says so: one such row must not stop the others.
 
         >>> model, at = np.zeros((1, 2), dtype=int), np.zeros((1, 2, 1))
         >>> by_sex = GroupThresholds(("sex",), (("F",), ("M",)), model, at)
@@ -331,7 +331,7 @@ class GroupThresholds(Decider):
         return replace(self, model=model, at=self.at[[member]], then=then), np.array(used)
 
     def voting(self, weights: Array) -> tuple[Array, GroupThresholds]:
-        """The vote; if members share their models, it is one member with thresholds again.
+        """The vote; if members share their models, it is again one member with thresholds.
 
         It says yes from the lowest threshold that members with half of the weight or more do not exceed.
         With offsets for each of more than two classes, there is no such member.
@@ -348,8 +348,13 @@ class GroupThresholds(Decider):
         groups = [[_plain(value) for value in group] for group in self.groups]
         then = {"kind": self.then.kind, **self.then.describe()[0]}
         arrays = {"model": self.model.astype(np.int64), "at": self.at.astype(np.float64)}
-        own = {"columns": list(self.columns), "groups": groups, "then": then, "largest": self.largest}
-        return own, arrays
+        description = {
+            "columns": list(self.columns),
+            "groups": groups,
+            "then": then,
+            "largest": self.largest,
+        }
+        return description, arrays
 
     @classmethod
     def read(cls, description: Any, arrays: dict[str, Array], sizes: Sizes) -> GroupThresholds:
@@ -371,8 +376,8 @@ class GroupThresholds(Decider):
         if type(largest) is not int or not 0 <= largest < len(groups):
             raise ValueError("its largest known group is not one of them")
         kinds: dict[str, type[Draw] | type[Vote]] = {Draw.kind: Draw, Vote.kind: Vote}
-        own = replace(sizes, models=sizes.members)
-        then = kinds[description["then"]["kind"]].read(description["then"], {}, own)
+        member_sizes = replace(sizes, models=sizes.members)
+        then = kinds[description["then"]["kind"]].read(description["then"], {}, member_sizes)
         return cls(columns, groups, model, at, then, largest)
 
     def member_nodes(self, graph: Graph, scores: str) -> str:
@@ -380,7 +385,7 @@ class GroupThresholds(Decider):
         if not self.columns:
             return graph("Sub", graph("Gather", wide, self.model[:, 0], axis=1), self.at[:, 0])
         group = group_nodes(graph, self.columns, self.groups)
-        # The last line is for people of no known group, who are decided as the largest is.
+        # The last line is for rows of no known group, which are decided as the largest group is.
         lines = [*range(len(self.groups)), self.largest]
         at = self.at.swapaxes(0, 1)[lines]
         model = np.broadcast_to(self.model.T[lines][:, :, None], at.shape)
@@ -391,7 +396,7 @@ class GroupThresholds(Decider):
         return self.then.decided_nodes(graph, votes, weights, choose)
 
     def _rule(self, group: int, members: Array, classes: Sequence[Any]) -> str:
-        """What is done with a group; the model is named where there are several."""
+        """How a group is decided; the model is named if there are several."""
         models, parts = self.model[:, group], []
         for model in dict.fromkeys(models.tolist()):
             at, weights = self.at[models == model, group], members[models == model]
@@ -407,8 +412,8 @@ class GroupThresholds(Decider):
     def _unknown(self, row: int, values: list[Any]) -> str:
         for (name, known), value in zip(self.known.items(), values, strict=True):
             if value not in known:
-                held = "no value" if value is None else repr(value)
-                what = f"column {name!r} holds {held}, and the policy knows {some(list(known))}"
+                shown = "no value" if value is None else repr(value)
+                what = f"column {name!r} holds {shown}, and the policy knows {some(list(known))}"
                 break
         else:
             pairs = zip(self.columns, values, strict=True)
@@ -418,7 +423,7 @@ class GroupThresholds(Decider):
 
 
 def _plain(value: Any) -> Any:
-    """A value of a known column as files have it, where a missing one is null."""
+    """A value of a known column as it is in files; a missing value is null."""
     return None if value is None else plain(value)
 
 
@@ -456,17 +461,17 @@ def _rule_of_offsets(at: Array, weights: Array, classes: Sequence[Any]) -> str:
     """
     distinct, which = np.unique(at, axis=0, return_inverse=True)
     shares = np.bincount(which.reshape(-1), weights)
-    names, said = [value_text(plain_value(each)) for each in classes], []
+    names, rules = [value_text(plain_value(each)) for each in classes], []
     for offsets in distinct:
         open_to = [each for each in zip(names, offsets.tolist(), strict=True) if each[1] < np.inf]
         terms = ", ".join(f"score({name}){_added(-by)}" for name, by in open_to)
-        said.append(f"of {terms}" if len(open_to) > 1 else f"always {open_to[0][0]}")
+        rules.append(f"of {terms}" if len(open_to) > 1 else f"always {open_to[0][0]}")
     first, *others = np.argsort(-shares, kind="stable").tolist()
-    words = said[first] if said[first].startswith("always") else f"the largest {said[first]}"
-    chances = [f"with probability {shares[each]:.4g} {said[each]}" for each in others]
+    words = rules[first] if rules[first].startswith("always") else f"the largest {rules[first]}"
+    chances = [f"with probability {shares[each]:.4g} {rules[each]}" for each in others]
     return words + (f" ({'; '.join(chances)})" if chances else "")
 
 
 def _added(number: float) -> str:
-    """A number behind what it is added to; nothing for 0."""
+    """A number with its sign, to follow what it is added to; nothing for 0."""
     return "" if number == 0 else f" {'+' if number > 0 else '-'} {abs(number):.6g}"

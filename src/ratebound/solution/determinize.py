@@ -1,4 +1,4 @@
-"""One model in place of a mixture, where chance is unwanted, and what that costs in each promise."""
+"""One model in place of a mixture, for when chance is unwanted, and what that costs in each promise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ratebound.solution.status import status_there
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a model does on some rows, in expectation where it is a mixture."""
+    """What a model does on some rows; of a mixture, in expectation."""
 
     objective: float
     violations: Array  # (m,) feasible where <= 0
@@ -39,7 +39,7 @@ class Determined:
     before : Outcome
         The `objective` and the `violations` (m,) of the mixture, in expectation.
     after : Outcome
-        The same of the model.
+        The same for the model.
     scale : array of shape (m,) or float, default=1.0
         The constraints' units: 1 for rates, rows for counts.
 
@@ -95,10 +95,10 @@ def determinize(
     compiled : Compiled
         The problem on the rows to judge by, as `rb.compile` gives it.
     method : {"best", "vote"}, default="best"
-        "best" is the member with the lowest objective among those that keep every constraint there, and
-        where none does, the one `best_iterate` would rank first. "vote" says yes where the mixture's
-        probability of yes is at least one half, and of several classes decides the likeliest. The
-        default is the simpler to deploy and to explain: one model.
+        "best" is the member with the lowest objective among the members that keep every constraint
+        there; if none does, it is the member that `best_iterate` would rank first. "vote" says yes if
+        the mixture's probability of yes is at least one half; of several classes it decides the
+        likeliest. The default is the simpler to deploy and to explain: one model.
 
     Returns
     -------
@@ -125,9 +125,9 @@ def determinize(
     """
     mixture = getattr(mixture, "solution_", mixture)
     if not isinstance(mixture, Mixture) or not isinstance(compiled, Compiled):
-        given = f"{type(mixture).__name__} and {type(compiled).__name__}"
+        got = f"{type(mixture).__name__} and {type(compiled).__name__}"
         raise TypeError(
-            f"determinize takes a mixture or a fitted estimator and what rb.compile gives, got {given}"
+            f"determinize takes a mixture or a fitted estimator and what rb.compile gives, got {got}"
         )
     scale = compiled.scale[1:]
     if method == "best":
@@ -136,19 +136,19 @@ def determinize(
         model = member(mixture, best_by_rank(objectives, worst))
     elif method == "vote":
         remedy = "Take a member, method='best'."
-        refuse_general(compiled.constraints, "a vote, which is no one model,", remedy)
+        refuse_general(compiled.constraints, "a vote, which is not a single model,", remedy)
         model = _voting(mixture)
     else:
         raise ValueError(f"method must be 'best' or 'vote', got {method!r}")
     before, after = evaluate(mixture, compiled), evaluate(model, compiled)
-    fine = "feasible: every constraint is kept where it was determinized"
+    fine = "feasible: every constraint is kept on the rows that it was determinized on"
     status = status_there(compiled.constraints, after.violations, scale, fine)
     model = model.recorded(problem=compiled.problem, status=status, certificate=None)
     return Determined(model, before, after, scale)
 
 
 def _voting(mixture: Mixture) -> Mixture:
-    """The mixture as a vote; thresholds on one model that vote are thresholds again."""
+    """The mixture as a vote; a vote of thresholds on one model is again thresholds."""
     weights, decider = mixture.decider.voting(mixture.weights)
     learned = mixture.thresholds if len(weights) == len(mixture) else {}
     members = replace(mixture.members, weights=weights, thresholds=learned)
@@ -163,7 +163,7 @@ def evaluate(mixture: Mixture, compiled: Compiled) -> Outcome:
     learned = [name for name in compiled.learnable if name not in compiled.budgets]
     if learned:
         raise ValueError(
-            f"each member has learned a threshold {learned[0]!r} of its own, so there is no vote at it: "
+            f"each member has learned its own threshold {learned[0]!r}, so they cannot vote at it: "
             "use method='best'"
         )
     pieces = (
@@ -176,7 +176,7 @@ def evaluate(mixture: Mixture, compiled: Compiled) -> Outcome:
 def outcomes_as_they_fall(
     mixture: Mixture, compiled: Compiled, salts: Iterable[int]
 ) -> Iterator[Outcome]:
-    """The same of decisions as they fall by each of these salts, on rows whose features many share."""
+    """The same for decisions as they fall by each of these salts, on rows with shared features."""
 
     def parts() -> Iterator[tuple[Array, Array, Any]]:
         for population in compiled.populations.values():

@@ -18,11 +18,11 @@ class DualityGap:
     upper: float  # reached by the best mixture of the iterates
     lower: float  # no mixture that keeps the constraints goes below, if the oracle's answers are best
     feasible: bool  # whether that mixture keeps the constraints
-    radius: float  # if it does not: the fine per unit of violation, in both `upper` and `lower`
+    radius: float  # if it does not: the penalty per unit of violation, in both `upper` and `lower`
 
     @property
     def gap(self) -> float:
-        """How much better than the best mixture any other can be; 0 up to rounding if none can."""
+        """How much better than the best mixture another one can be; 0 up to rounding if none can be."""
         return max(self.upper - self.lower, 0.0)
 
     def __repr__(self) -> str:
@@ -47,22 +47,22 @@ def duality_gap(trace: Trace) -> DualityGap:
     By weak duality, each λ >= 0 gives a bound that no mixture which keeps the constraints goes below:
     the least value of objective + λ · violations over all models. An exact oracle's answer to λ attains
     it; with others, such as logistic regression, it is the least over the iterates, and the bound is
-    only as good as they are.
+    only as good as these.
 
     Parameters
     ----------
     trace : Trace
-        Of a scikit-learn classifier, `rb.Oracle`. Give the whole of it: one setting alone, of several,
-        has forgotten the answers of the others, and its gap may be too small. A trace thinned to its
-        frontier has lost some multipliers, so its gap may be larger.
+        From training a scikit-learn classifier, `rb.Oracle`. Give the whole trace: one of several
+        settings lacks the answers of the others, so its gap may be too small. A trace thinned to its
+        frontier lacks some multipliers, so its gap may be larger.
 
     Returns
     -------
     DualityGap
         Its `lower` is the best of these bounds, its `upper` the objective of `rb.shrink`, and its `gap`
         the difference. If no mixture of the iterates keeps the constraints, `feasible` is False. Both
-        are then of the objective plus a fine on the worst violation (for counts, per row); the fine is
-        the largest sum of multipliers that was played. It prints its meaning.
+        then include the objective plus a penalty on the worst violation (for counts, per row); the
+        penalty is the largest sum of multipliers that was played. It prints its meaning.
 
     Raises
     ------
@@ -89,8 +89,9 @@ def duality_gap(trace: Trace) -> DualityGap:
         )
     if trace.goal is not None:
         raise ValueError(
-            f"duality_gap is of sums of rates, and {trace.problem.objective} is none: the status of "
-            "rb.shrink(trace) says how far it is from the best mixture of the candidates"
+            f"duality_gap needs an objective that is a sum of rates, and {trace.problem.objective} is "
+            f"not: the status of rb.shrink(trace) says how far it is from the best mixture of the "
+            "candidates"
         )
     values = np.column_stack([trace.objectives, trace.violations / trace.scale])
     multipliers = np.column_stack([trace.multipliers[:, 0], trace.multipliers[:, 1:] * trace.scale])

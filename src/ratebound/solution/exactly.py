@@ -1,8 +1,8 @@
-"""Yes to exactly a given number of a batch's rows: the best by score that keep the promises.
+"""A yes for exactly a given number of a batch's rows: the best by score that keep the promises.
 
-Rows that promises count alike form a cell. Within a cell, rows with higher scores come first. What is
-left is one integer program. It maximizes the sum of the chosen rows' scores. It chooses the given number
-of rows, and keeps the promises that need no labels on the batch, or breaks them as little as possible.
+Rows that promises count alike form a cell. Within a cell, rows with higher scores come first. The rest
+is one integer program. It chooses the given number of rows and maximizes the sum of their scores. It
+keeps the promises that need no labels on the batch, or breaks them as little as possible.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ from ratebound.rates.kinds import KINDS
 from ratebound.rates.named import positive_rate
 
 COARSE = 1000  # parts of a batch that a first linear program sees
-WINDOW = 12  # rows of a cell on either side of where a linear program ends, left to an integer one
-SPARE = 1e-9  # by which the least violation may be exceeded, so that rounding closes no way
+WINDOW = 12  # rows of a cell on either side of the cut that are left to an integer program
+SPARE = 1e-9  # how far the least violation may be exceeded, so that rounding excludes no solution
 
 
 def check_exactly(exactly: Any, classes: int, rows: int) -> int:
     """How many rows get a yes; an error with a remedy if that is impossible."""
     if classes > 2:
         raise ValueError(
-            f"exactly= says how many rows get a yes, and there are {classes} decisions to choose from: "
-            "leave it out, or train on two labels and without refer="
+            f"exactly= is the number of rows that get a yes, but there are {classes} decisions to "
+            "choose from: leave it out, or train on two labels and without refer="
         )
     if isinstance(exactly, bool | np.bool_) or not isinstance(exactly, int | np.integer):
         raise TypeError(f"exactly= takes a whole number of rows, as in exactly=500, got {exactly!r}")
     if not 0 <= exactly <= rows:
         raise ValueError(
-            f"exactly={exactly}: a yes can be said to 0 up to {rows:,} of these {rows:,} rows"
+            f"exactly={exactly}: these are {rows:,} rows, so between 0 and {rows:,} of them can "
+            "get a yes"
         )
     return int(exactly)
 
@@ -62,27 +63,27 @@ class OnBatch:
     """The promises that a batch without labels can check, compiled on it, and the others."""
 
     compiled: Compiled | None
-    unknown: tuple[Constraint, ...]  # they need no labels, but columns or groups that are not here
+    unknown: tuple[Constraint, ...]  # they need no labels, but need columns or groups that are not here
 
 
 def promises_on(problem: Problem, X: Any, columns: Any, rows: int) -> OnBatch:
-    """What the promises of a problem mean on a batch whose labels are not known."""
-    told = [each for each in problem.constraints if _is_told_without_labels(each)]
+    """The promises of a problem on a batch whose labels are not known."""
+    checkable = [each for each in problem.constraints if _needs_no_labels(each)]
     names = columns_by_name(X if frame_columns(X) else None) | columns_by_name(columns)
     batch = Population(None, columns={**names, " place": np.arange(rows)})
     known: list[Constraint] = []
-    for each in told:
+    for each in checkable:
         try:
             compile(Problem(positive_rate(), [each]), batch)
         except ValueError:
             continue
         known.append(each)
     compiled = compile(Problem(positive_rate(), known), batch) if known else None
-    return OnBatch(compiled, tuple(each for each in told if each not in known))
+    return OnBatch(compiled, tuple(each for each in checkable if each not in known))
 
 
-def _is_told_without_labels(promise: Constraint) -> bool:
-    """Whether decisions on rows are all that a promise is about."""
+def _needs_no_labels(promise: Constraint) -> bool:
+    """Whether a promise is about decisions only, so that it needs no labels."""
     linear = isinstance(promise.left, Expression) and isinstance(promise.right, Expression)
     kinds = [KINDS[rate.kind] for rate in promise.rates]
     plain = all(not rate.own and rate.on is None and rate.at is None for rate in promise.rates)
@@ -90,7 +91,7 @@ def _is_told_without_labels(promise: Constraint) -> bool:
 
 
 def chosen_exactly(scores: Array, ties: Array, count: int, batch: OnBatch) -> Array:
-    """Which rows (n,) get a yes, `count` of them; a warning tells which promises cannot be kept."""
+    """Which `count` rows (n,) get a yes; a warning names the promises that cannot be kept."""
     chosen = highest(scores, ties, count)
     compiled = batch.compiled
     if compiled is not None:
@@ -100,16 +101,16 @@ def chosen_exactly(scores: Array, ties: Array, count: int, batch: OnBatch) -> Ar
             violations = _violations(compiled, chosen)
         broken = np.flatnonzero(~kept(violations, compiled.scale[1:]))
         if len(broken):
-            told = "; ".join(
+            names = "; ".join(
                 f"{compiled.labels[i]} (by {number(float(violations[i]))})" for i in broken[:5]
             )
             more = f" and {len(broken) - 5} more" * (len(broken) > 5)
-            _warn(f"exactly={count}: no {count:,} of these rows keep {told}{more}")
+            _warn(f"exactly={count}: no {count:,} of these rows keep {names}{more}")
     if batch.unknown:
-        said = some([str(each) for each in batch.unknown])
+        unchecked = some([str(each) for each in batch.unknown])
         _warn(
-            f"exactly={count}: these rows do not tell whether {said} is kept: give the columns "
-            "that it speaks of, columns=..."
+            f"exactly={count}: whether {unchecked} is kept cannot be seen on these rows: give the "
+            "columns that it uses, columns=..."
         )
     return chosen
 
@@ -124,11 +125,11 @@ def _violations(compiled: Compiled, chosen: Array) -> Array:
 
 
 def _best_within(scores: Array, ties: Array, count: int, compiled: Compiled) -> Array:
-    """The best `count` rows that keep the promises, or break them least, by how many of each cell.
+    """The best `count` rows that keep the promises or break them least, found by how many of each cell.
 
-    Of each cell the rows are in order, and so each adds less than the one before it: no program would
-    take one and leave out a better one of its cell. Linear programs say about how many of each cell are
-    taken; then only rows near that place are left to an integer program.
+    Each cell's rows are in order, so each adds less than the one before it, and no program would take a
+    row and leave out a better one of its cell. Linear programs find about how many rows of each cell are
+    taken; only rows near that place are then left to an integer program.
     """
     cells, size = compiled.cells, len(scores)
     order = np.lexsort((np.arange(size), ties, -scores))
@@ -136,14 +137,14 @@ def _best_within(scores: Array, ties: Array, count: int, compiled: Compiled) -> 
     sizes = np.bincount(cells, minlength=compiled.cell_count)
     place = np.empty(size, dtype=np.intp)  # of each row in its cell
     place[by_cell] = np.arange(size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    finite = np.isfinite(scores).all()  # where a group never gets a yes they are not
+    finite = np.isfinite(scores).all()  # they are not if a group never gets a yes
     worth = scores - scores.min() if finite else np.unique(scores, return_inverse=True)[1].reshape(-1)
     worth = worth / max(float(worth.max()), 1e-300)
     adds = compiled.matrix[1:][:, cells] / compiled.scale[1:, None]  # (m, n)
     room = -compiled.offset[1:] / compiled.scale[1:]
     taken: Array = np.zeros(compiled.cell_count)  # of each cell, about
     near = np.ones(size, dtype=bool)
-    for step in (max(1, size // COARSE), 1):  # some rows at a time, and then one by one near the ends
+    for step in (max(1, size // COARSE), 1):  # some rows at a time, then one by one near the cuts
         surely = ~near & (place < taken[cells])
         rest = by_cell[near[by_cell]]
         parts = np.unique(
@@ -185,9 +186,9 @@ def _best_within(scores: Array, ties: Array, count: int, compiled: Compiled) -> 
 def _taken(
     worth: Array, adds: Array, room: Array, lengths: Array, count: int, *, whole: bool
 ) -> Array | None:
-    """What share of each part is taken (n,): for the least sum of violations, then the best scores.
+    """The share of each part that is taken (n,): for the least sum of violations, then the best scores.
 
-    A part is `lengths` rows, whose worth and whose additions to promises are given together.
+    A part is `lengths` rows; their worth and what they add to promises are given as sums.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csc_array, hstack

@@ -1,12 +1,12 @@
 """Saving and loading: one safetensors file whose header holds the rest as JSON.
 
-Nothing in it is code, and loading runs none. The header carries a format version and a digest of all
-content; a file that was cut short, changed or made by a later version is an error, never half a model.
-The digest has no key: it reveals accidents, but anyone who wants to can change a file and its digest.
-So what is read is checked as well, and whatever is wrong with it is one ValueError that names the file.
+It holds no code, and loading runs none. The header carries a format version and a digest of all content;
+a file that was cut short, changed or made by a later version is an error, never half a model. The digest
+has no key: it reveals accidents, but anyone who wants to can change a file and its digest. So what is
+read is checked too, and anything wrong raises one ValueError that names the file.
 
-A model once saved is not changed: a certificate that it gets later is kept in a file beside it, which
-names the model's digest.
+A saved model is not changed: a later certificate is kept in a file beside it, which names the model's
+digest.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DECIDERS: dict[str, type[Decider]] = {kind.kind: kind for kind in (Draw, Vote, G
 FORMAT = "ratebound mixture"
 NAME = "model.safetensors"  # in a folder
 SUFFIX = ".safetensors"
-CERTIFICATE_SUFFIX = ".certificate.json"  # how the certificate of a model ends, in place of that
+CERTIFICATE_SUFFIX = ".certificate.json"  # the ending of a model's certificate, in place of its own
 
 
 def save(mixture: Mixture, path: str | Path) -> Path:
@@ -63,7 +63,7 @@ def digest_of_mixture(mixture: Mixture) -> str:
 
 
 def save_certificate(certificate: Certificate, path: str | Path) -> Path:
-    """Keep a certificate beside a saved model, which `load` then gives with it; where is returned."""
+    """Keep a certificate beside a saved model, for `load` to return with it; its path is returned."""
     source = _source(path)
     document = {"model": read_tensors(source)[0]["digest"], "certificate": certificate.to_dict()}
     return write_whole(
@@ -98,9 +98,9 @@ def load(
         raise
     except ValueError as error:
         raise ValueError(f"{source} cannot be loaded: {error}") from None
-    except Exception as error:  # whatever a file can be made to lead to
-        said = f"{type(error).__name__}: {error}"
-        raise ValueError(f"{source} cannot be loaded, it is not as it was saved: {said}") from error
+    except Exception as error:  # a crafted file can lead to any of them
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{source} cannot be loaded, it is not as it was saved: {reason}") from error
 
 
 def _read(source: Path, module: Any, trusted: Sequence[str]) -> Mixture:
@@ -116,10 +116,10 @@ def _read(source: Path, module: Any, trusted: Sequence[str]) -> Mixture:
     certificate_path = source.with_suffix(CERTIFICATE_SUFFIX)
     if not certificate_path.is_file():
         return mixture
-    kept = json.loads(certificate_path.read_bytes(), parse_constant=_no_number)
-    if kept["model"] != header["digest"]:  # the certificate of an earlier model
+    beside = json.loads(certificate_path.read_bytes(), parse_constant=_no_number)
+    if beside["model"] != header["digest"]:  # the certificate of an earlier model
         return mixture
-    return mixture.recorded(certificate=Certificate.from_dict(kept["certificate"]))
+    return mixture.recorded(certificate=Certificate.from_dict(beside["certificate"]))
 
 
 def _source(path: str | Path) -> Path:
@@ -183,11 +183,11 @@ def check_version(document: Any) -> None:
 def read(document: dict[str, Any], arrays: dict[str, Array], module: Any, trusted: Any) -> Mixture:
     """The mixture that `written` wrote; `module` and `trusted` are for its scorer."""
 
-    def own(part: str) -> dict[str, Array]:
+    def of_part(part: str) -> dict[str, Array]:
         return {n.removeprefix(part): a for n, a in arrays.items() if n.startswith(part)}
 
     weights, parameters = _weights(arrays["weights"]), _parameters(arrays["parameters"])
-    scorer = read_scorer(Saved(document["scorer"], own("scorer "), parameters, module, trusted))
+    scorer = read_scorer(Saved(document["scorer"], of_part("scorer "), parameters, module, trusted))
     classes = _classes(document["classes"], document.get("refers", False))
     sizes = Sizes(len(weights), len(parameters), len(classes))
     names = texts(document["thresholds"], "thresholds")
@@ -195,7 +195,7 @@ def read(document: dict[str, Any], arrays: dict[str, Array], module: Any, truste
     thresholds = {name: numbers(arrays[f"threshold {i}"].reshape(each), each, "a threshold")
                   for i, name in enumerate(names)}  # fmt: skip
     deciding = document["decider"]
-    decider = DECIDERS[deciding["kind"]].read(deciding, own("decider "), sizes)
+    decider = DECIDERS[deciding["kind"]].read(deciding, of_part("decider "), sizes)
     encoding, calibration = document["encoding"], document["calibration"]
     mixture = Mixture(
         Members(weights, parameters, scorer, thresholds),
@@ -209,19 +209,19 @@ def read(document: dict[str, Any], arrays: dict[str, Array], module: Any, truste
     return mixture
 
 
-def _weights(given: Array) -> Array:
-    weights = numbers(given, (len(given),), "weights")
+def _weights(values: Array) -> Array:
+    weights = numbers(values, (len(values),), "weights")
     if not len(weights) or (weights <= 0).any() or abs(weights.sum() - 1) > 1e-6:
         raise ValueError("its weights are not probabilities that sum to 1")
     return weights
 
 
-def _parameters(given: Array) -> Array:
-    if given.ndim != 2 or not len(given) or given.dtype.kind not in "iuf":
-        raise ValueError(f"its parameters are {given.dtype} of shape {given.shape}")
-    if not np.isfinite(given).all():
+def _parameters(values: Array) -> Array:
+    if values.ndim != 2 or not len(values) or values.dtype.kind not in "iuf":
+        raise ValueError(f"its parameters are {values.dtype} of shape {values.shape}")
+    if not np.isfinite(values).all():
         raise ValueError("its parameters hold NaN or infinite values")
-    return given
+    return values
 
 
 def _classes(values: Any, refers: bool) -> tuple[Any, ...]:

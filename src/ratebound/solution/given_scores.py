@@ -1,4 +1,4 @@
-"""Scores of models that are not here: rows are their scores, to be decided on as they are."""
+"""Scores of models that are not available: each row holds their scores, and is decided on these."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def stacked_scores(
             )
         if len(part) != len(parts[0]):
             first = next(iter(populations))
-            raise ValueError(f"scores of {first!r} are of {len(parts[0])} models, {name!r} {len(part)}")
+            raise ValueError(
+                f"scores of {first!r} are from {len(parts[0])} models, and of {name!r} from {len(part)}"
+            )
     return np.concatenate(parts, axis=-1).astype(float)
 
 
@@ -55,8 +57,8 @@ class GivenScores(Scorer):
         shapes = [one, (self.models, self.each), (self.models * self.each,)]
         if X.shape[1:] not in shapes or X.dtype.kind not in "buif":
             raise ValueError(
-                f"this policy decides on scores, {' x '.join(map(str, one or (1,)))} a row, and got "
-                f"{X.dtype} of shape {X.shape}: pass what the model gives for these rows, and to audit "
+                f"this policy decides on scores, {' x '.join(map(str, one or (1,)))} a row, but got "
+                f"{X.dtype} of shape {X.shape}: pass the model's scores for these rows, and to audit "
                 "the policy rb.Population(scores, y, columns=...)"
             )
         every = X.reshape(len(X), self.models, self.each)

@@ -1,10 +1,10 @@
 """Ratios compared with ratios: the level between the two that costs least.
 
-``A >= B`` of two ratios holds exactly where ``B <= v`` and ``A >= v`` for some level v, and for a given
-v both are linear. So the problem is solved for many levels: those of a grid, then some between the best
-and its neighbours, and so on. Where several ratios are compared with, their levels are searched for in
-turn. The cost need not fall on one side of its minimum and rise on the other: what is found is the best
-of all levels tried, and each of them keeps the promise for sure.
+``A >= B`` of two ratios holds exactly if ``B <= v`` and ``A >= v`` for some level v, and for a given v
+both are linear. So the problem is solved for many levels: a grid, then levels between the best one and
+its neighbours, and so on. If promises compare with several ratios, their levels are searched in turn.
+The cost need not have a single minimum: the result is the best of all levels tried, and each level tried
+keeps the promise exactly.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from ratebound.rates.general import refuse_general
 from ratebound.solution.thresholds import ranked_on
 
 GRID = 16  # steps of the first grid
-FINER = 4  # times that the best level's neighbours are searched
-BETWEEN = 4  # levels between them, each time
-TURNS = 2  # of several levels
-DIGITS = 6  # of a level, which people read
+FINER = 4  # how many times the best level's neighbours are searched
+BETWEEN = 4  # levels tried between them, each time
+TURNS = 2  # how many times several levels are searched
+DIGITS = 6  # of a level, since people read it
 
 Tried = tuple[float, float]  # the worst violation at a level, then the objective
 
@@ -41,7 +41,7 @@ Tried = tuple[float, float]  # the worst violation at a level, then the objectiv
 def at_levels(
     problem: Problem, scores: Any, train: Population, *, known: Any = (), **others: Population
 ) -> Problem:
-    """The problem with every comparison of two ratios as two promises, at the best level found.
+    """The problem with each comparison of two ratios as two promises, at the best level found.
 
     A promise such as ``precision(sex == "F") >= precision(sex == "M")`` is not linear in the decisions.
     With a level between the two it is two promises that are. `RateConstrainedClassifier` and
@@ -63,7 +63,7 @@ def at_levels(
     Returns
     -------
     Problem
-        It can be compiled, and remembers what was asked for.
+        It can be compiled, and keeps the promises as they were asked for.
 
     Examples
     --------
@@ -81,8 +81,8 @@ def at_levels(
     levels: dict[Ratio, float | None] = dict.fromkeys(problem.leveled)
 
     def tried(ratio: Ratio, level: float) -> Tried:
-        given = problem.at_levels(levels | {ratio: level})
-        compiled = compile(given, train, **others)
+        fixed = problem.at_levels(levels | {ratio: level})
+        compiled = compile(fixed, train, **others)
         return _reached(compiled, ranked_on(scores, compiled, known))
 
     for _ in range(TURNS if len(levels) > 1 else 1):
@@ -92,7 +92,7 @@ def at_levels(
 
 
 def _reached(compiled: Compiled, rankings: Sequence[Candidates]) -> Tried:
-    """What the best thresholds make of a problem, without a model of them."""
+    """What the best thresholds reach on a problem, without building a model of them."""
     policy = best_of_thresholds(rankings, compiled.goal)
     expected = policy.weights @ policy.columns.values
     violations, pieces = np.split(expected[1:], [len(compiled.constraints)])
@@ -115,14 +115,14 @@ def _searched(grid: Array, tried: Callable[[float], Tried]) -> float:
 
 
 def _best(known: dict[float, Tried]) -> float:
-    """The best of the levels tried; of several that are, the one in the middle, which has most room."""
+    """The best of the levels tried; of several best ones, the middle one, which has the most room."""
     least = min(known.values())
     ties = [v for v, each in sorted(known.items()) if np.subtract(each, least).max() <= TOLERANCE]
     return ties[len(ties) // 2]
 
 
 def _grid(ratio: Ratio) -> Array:
-    """Levels to try first: all that a share can be, or some of all sizes for another ratio."""
+    """Levels to try first: from 0 to 1 for a share, of all sizes for another ratio."""
     plain = replace(ratio, numerator=ratio.numerator * (1 / ratio.factor))
     if form_of(plain) in ("proportion", "share") or _is_part(plain):
         return np.linspace(0.0, ratio.factor, GRID + 1)
@@ -130,7 +130,7 @@ def _grid(ratio: Ratio) -> Array:
 
 
 def _is_part(ratio: Ratio) -> bool:
-    """Whether all that is above the line is below it too, so that it lies between 0 and 1."""
+    """Whether everything above the line is also below it, so that the ratio lies between 0 and 1."""
     rest = ratio.denominator - ratio.numerator
     least = [c for _, c in (*ratio.numerator.terms, *rest.terms)]
     return min([*least, ratio.numerator.constant, rest.constant]) >= 0

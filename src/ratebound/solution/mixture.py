@@ -1,4 +1,4 @@
-"""Mixtures: what is deployed, that is members, the probability of each, and how they decide."""
+"""Mixtures are what is deployed: members, the probability of each, and how they decide."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from ratebound.solution.record import Record, course_of
 from ratebound.solution.status import ITERATES, Status, reached, status_of
 from ratebound.tables.encoding import Encoding
 
-ALWAYS = 1e299  # scores of a member that always says yes, or never, are beyond
+ALWAYS = 1e299  # beyond this lie scores of a member that always or never says yes
 
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """Who may decide: models, and how often each member is used.
+    """What may decide: models, and how often each member is used.
 
-    A member is a model, unless the decider sets thresholds on models; then it is a set of thresholds.
+    A member is a model; if the decider sets thresholds on models, it is a set of thresholds.
     """
 
     weights: Array  # (M,) > 0, summing to 1
@@ -59,10 +59,10 @@ class Members:
 class Mixture:
     """Models, each used with some probability, ready to decide; one model is a mixture of one.
 
-    Solutions of a trace (`rb.shrink` and the others) and `rb.thresholds` make one. Models of a training
-    loop of one's own become one by ``rb.shrink(rb.trace_of(compiled, models))``, or with weights of
-    one's own by ``rb.average(rb.trace_of(compiled, models), weighting=weights)``. The main parts of its
-    `record` can be read off the mixture itself.
+    Solutions of a trace (`rb.shrink` and the others) and `rb.thresholds` make one. Models from your own
+    training loop become one by ``rb.shrink(rb.trace_of(compiled, models))``, or with your own weights by
+    ``rb.average(rb.trace_of(compiled, models), weighting=weights)``. The main parts of its `record` are
+    attributes of the mixture too.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ class Mixture:
         How the members' scores become one decision: one of them is drawn by a hash of the row, or they
         vote; either may be by thresholds for known groups, which `rule` puts into words.
     record : Record
-        Where all this came from: problem, status, seed, digest of the rows, versions.
+        How it was made: problem, status, seed, digest of the rows, versions.
     classes : tuple, default=(False, True)
-        What decisions are called; of two, no and then yes.
+        The names of the decisions; with two, no and then yes.
     encoding : Encoding, default=None
         How the rows of a table become the features that the models were trained on; None for arrays.
     calibration : Calibration, default=None
@@ -126,7 +126,7 @@ class Mixture:
 
     @property
     def thresholds(self) -> dict[str, Array]:
-        """The thresholds learned with the models, (M, D - 1) each: of all classes but the first."""
+        """The thresholds learned with the models, (M, D - 1) each: for all classes but the first."""
         return self.members.thresholds
 
     @property
@@ -149,7 +149,7 @@ class Mixture:
 
     @property
     def objectives(self) -> dict[str, float]:
-        """The expected objective, by population, as the problem says it: high where it is maximized."""
+        """The expected objective, by population, as the problem states it: high is good if maximized."""
         return {name: self.problem.shown(value) for name, value in self.record.objectives.items()}
 
     @property
@@ -159,14 +159,14 @@ class Mixture:
 
     @property
     def certificate(self) -> Certificate | None:
-        """What was certified of it, on rows that it was neither trained nor chosen on."""
+        """The certificate from rows that it was neither trained nor chosen on."""
         return self.record.certificate
 
     @property
     def drawn(self) -> float:
         """The share of decisions on the training rows that are left to a draw; 0 for a single rule.
 
-        NaN where it was not counted.
+        NaN if it was not counted.
         """
         if len(self) == 1 or self.decider.draw is None:
             return 0.0
@@ -174,23 +174,23 @@ class Mixture:
 
     @property
     def drawn_yeses(self) -> float:
-        """The share of yeses on the training rows that a draw decides; of more classes, as `drawn`."""
+        """The share of yeses on the training rows that a draw decides; with more classes, as `drawn`."""
         if len(self) == 1 or self.decider.draw is None:
             return 0.0
         return float("nan") if self.record.drawn is None else self.record.drawn[1]
 
     @property
     def prices(self) -> tuple[Price, ...]:
-        """What its promises cost, as `rb.price` says.
+        """What its promises cost, as in `rb.price`.
 
-        There are none where the objective is no sum of rates, nor in what `rb.shrink` gives: ask a
-        fitted estimator, or `rb.price` with the trace.
+        It is empty if the objective is not a sum of rates, and for a result of `rb.shrink`: ask a fitted
+        estimator, or `rb.price` with the trace.
         """
         return self.record.priced
 
     @property
     def setting(self) -> int | None:
-        """The setting its members come from, None where from several."""
+        """The setting its members come from; None if they come from several."""
         return self.record.setting
 
     @property
@@ -209,7 +209,7 @@ class Mixture:
 
     @property
     def classes_(self) -> Array:
-        """The labels in sorted order, as scikit-learn has them; of two `classes` has no, then yes."""
+        """The labels in sorted order, as in scikit-learn; with two, `classes` has no, then yes."""
         return np.unique(np.asarray(label_classes(self.classes)))
 
     @property
@@ -220,35 +220,35 @@ class Mixture:
 
     @property
     def coefficients(self) -> dict[str, Any]:
-        """What each feature counts in linear models, by its name; none if they are not linear.
+        """The coefficient of each feature in linear models, by its name; empty if they are not linear.
 
-        Of a plug-in it is what counts for the log odds of the label, on average over the folds; of a
-        mixture, the mean over its models. With D > 2 classes each name has D numbers. Features of
-        ``model="linear"`` are scaled, so that the numbers can be compared.
+        For a plug-in it is the coefficient for the log odds of the label, on average over the folds; for
+        a mixture, the mean over its models. With D > 2 classes each name has D numbers. Features of
+        ``model="linear"`` are scaled, so the numbers can be compared.
         """
-        own = self.scorer.coefficients(self.parameters)
-        if own is None:
+        of_models = self.scorer.coefficients(self.parameters)
+        if of_models is None:
             return {}
-        mean = np.tensordot(self.model_weights, own, axes=1)  # (A, d)
+        mean = np.tensordot(self.model_weights, of_models, axes=1)  # (A, d)
         values = mean[0].tolist() if len(mean) == 1 else mean.T.tolist()
         return dict(zip(self._names(mean.shape[1]), values, strict=True))
 
     @property
     def importances(self) -> dict[str, float]:
-        """How much each feature matters to trees, by its name; none if the models do not say.
+        """The importance of each feature to trees, by its name; empty if the models do not have it.
 
-        The numbers sum to 1. They are shares of splits, or what a scikit-learn model has as
-        ``feature_importances_``. Of a plug-in it is what matters to the label, on average over the
-        folds; of a mixture, the mean over its models.
+        The numbers sum to 1. They are shares of splits, or a scikit-learn model's
+        ``feature_importances_``. For a plug-in they are importances for the label, on average over the
+        folds; for a mixture, the mean over its models.
         """
-        own = self.scorer.importances(self.parameters)
-        if own is None:
+        of_models = self.scorer.importances(self.parameters)
+        if of_models is None:
             return {}
-        mean = self.model_weights @ own
+        mean = self.model_weights @ of_models
         return dict(zip(self._names(len(mean)), mean.tolist(), strict=True))
 
     def _names(self, count: int) -> Sequence[str]:
-        """The names of the features, x0, x1, ... if they have none."""
+        """The names of the features; x0, x1, ... if they have none."""
         names = None if self.encoding is None else self.encoding.names
         return names or [f"x{place}" for place in range(count)]
 
@@ -263,7 +263,7 @@ class Mixture:
         Returns
         -------
         array or DataFrame
-            The features (n, d); a table where the models read tables.
+            The features (n, d); a table if the models read tables.
         """
         if isinstance(X, Population):
             raise TypeError("give a mixture the X of each of population.pieces(inputs=True)")
@@ -272,7 +272,7 @@ class Mixture:
         return X if self.scorer.tables and frame_columns(X) else as_array(X)
 
     def member_scores(self, X: Any, *, columns: Any = None) -> Array:
-        """Scores of every member; a member says yes where its score is at least 0.
+        """Scores of every member; a member says yes if its score is at least 0.
 
         Parameters
         ----------
@@ -306,28 +306,27 @@ class Mixture:
         return self._scores(X, self.features(X), columns)
 
     def counted_scores(self, X: Any, *, columns: Any = None) -> Array:
-        """Scores by which rates are counted: the members', or of rows that many share, the deciding one.
+        """Scores for counting rates: the members', or for widely shared features the deciding one.
 
-        Rows with equal features get the same member in `predict`. Where there are many such rows, their
-        decisions do not come to the members' expectation, so every member is given the score that
-        decides them.
+        Rows with equal features get the same member in `predict`. The decisions on many such rows do not
+        average to the members' expectation. So every member is given the score that decides these rows.
 
         Parameters
         ----------
         X : DataFrame, array or sparse matrix
-            The rows, all that are counted together.
+            All rows that are counted together.
         columns : DataFrame or mapping, default=None
             The columns of known groups, where `X` does not have them.
 
         Returns
         -------
         array of shape (n, M) or (n, D, M)
-            As `member_scores` has them; of a vote there is one.
+            As in `member_scores`; a vote has one.
         """
         return as_shown(self.decider.as_they_fall(*self.choices(X, columns=columns))).T
 
     def choices(self, X: Any, *, columns: Any = None) -> tuple[Array, Array, Any]:
-        """What may decide each row, for the decider to choose from.
+        """What may decide each row: the choices of the decider.
 
         Parameters
         ----------
@@ -345,7 +344,7 @@ class Mixture:
         return *self.choices_of(X, features, columns), features
 
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:
-        """The members' mean score, or for a vote their median, for ranking.
+        """The members' mean score, or for a vote their median score, for ranking.
 
         Parameters
         ----------
@@ -357,8 +356,8 @@ class Mixture:
         Returns
         -------
         array of shape (n,) or (n, D)
-            Positive speaks for ``classes_[1]``. With D > 2 classes it is the mean score of each, as in
-            `classes_`, or for a vote the share of it.
+            Positive favors ``classes_[1]``. With D > 2 classes it is the mean score of each, as in
+            `classes_`, or for a vote its share.
         """
         mean = mean_score(*self.choices_of(X, self.features(X), columns))
         mean = self._of_labels(mean[None])[0]
@@ -367,10 +366,10 @@ class Mixture:
         return mean[0] if self.classes_[1] == self.classes[1] else -mean[0]
 
     def predict_proba(self, X: Any) -> Array:
-        """The probability of each label, whatever is decided.
+        """The probability of each label, whatever the decision.
 
-        It is the `calibration` of the models' mean score, which knows neither thresholds nor known
-        groups. For the probability with which the mixture decides, ask `decision_proba`.
+        It is the `calibration` of the models' mean score, which uses neither thresholds nor known
+        groups. The probability of each decision is in `decision_proba`.
 
         Parameters
         ----------
@@ -411,18 +410,18 @@ class Mixture:
     ) -> Mixture:
         """The same mixture with `predict_proba` calibrated on a population with labels.
 
-        Rows that the models were trained on flatter them. Where nothing but errors counts, the likelier
-        label is decided, so a score of 0 is a half.
+        Rows that the models were trained on flatter them. If only errors count, the likelier label is
+        decided, so a score of 0 is a probability of a half.
 
         Parameters
         ----------
         population : Population
             Rows with labels.
         on : str, default="rows given"
-            What the calibration calls the rows.
+            What the calibration calls these rows.
         scores : array of shape (n,) or (D, n), default=None
-            Mean scores of models like these that have not seen the rows. By default those of these
-            models.
+            Mean scores of models like these that have not seen the rows. By default these models' mean
+            scores.
 
         Returns
         -------
@@ -440,7 +439,7 @@ class Mixture:
         return replace(self, calibration=fitted)
 
     def mean_scores(self, X: Any) -> Array:
-        """The models' mean score, each counted as often as used, without thresholds.
+        """The models' mean score, weighted by how often each is used, without thresholds.
 
         Parameters
         ----------
@@ -460,14 +459,14 @@ class Mixture:
         return mean_score(self.model_weights, self._of_labels(scores))
 
     def _of_labels(self, scores: Array) -> Array:
-        """Scores (M, A, n) of the labels alone, of those of all decisions."""
+        """Scores (M, A, n) of the labels alone, from the scores of all decisions."""
         if referral_of(self.classes) is None or scores.shape[1] < len(self.classes):
             return scores
         labels = scores[:, :-1]
         return labels[:, 1:] - labels[:, :1] if labels.shape[1] == 2 else labels
 
     def label_probability(self, X: Any) -> Array:
-        """The probability that the label is yes, or with D > 2 that it is each of `classes`.
+        """The probability that the label is yes, or with D > 2 classes that it is each of `classes`.
 
         Parameters
         ----------
@@ -486,8 +485,8 @@ class Mixture:
         if self.calibration is None:
             raise ValueError(
                 "this mixture is not calibrated, so it has no probability of a label: decision_proba "
-                "has the probability of each decision, and mixture.calibrated(population) is the "
-                "same mixture calibrated on labelled rows, best on some it was not trained on"
+                "has the probability of each decision, and mixture.calibrated(population) calibrates "
+                "it on labelled rows, preferably rows that it was not trained on"
             )
         return self.calibration.probability(self._mean_scores(X))
 
@@ -502,7 +501,7 @@ class Mixture:
     ) -> Array:
         """A decision for each row, the same one for the same row every time.
 
-        Where members are drawn, a hash chooses the one that decides a row. A vote draws none.
+        If members are drawn, a hash chooses the one that decides a row. A vote draws none.
 
         Parameters
         ----------
@@ -512,18 +511,17 @@ class Mixture:
             The columns of known groups, where `X` does not have them.
         key : array of shape (n,), default=None
             An entity's id per row, to hash. By default the features are hashed, rounded to a small part
-            of what they usually differ by. Thresholds on bare scores have only these to hash, so rows
-            with equal scores are decided alike: give ids.
+            of their usual spread. Thresholds on bare scores can only hash the scores, so rows with equal
+            scores are decided alike: give ids.
         seed : int or Generator, default=None
-            Draws members afresh instead. By default nothing is left to the moment: the same row gets the
-            same answer tomorrow.
+            Draws members afresh instead. By default decisions are repeatable: the same row gets the same
+            answer tomorrow.
         exactly : int, default=None
-            Say yes to exactly so many of these rows, the best by score. Nothing is drawn: of a mixture
-            those come first that it most likely says yes to, and among these the mean score decides.
-            Rows with equal scores are put in order by a hash of their features, or of `key`, and rows
-            with equal features as they come. Promises that need no labels, such as positive rates of
-            groups in `columns`, are kept on these rows; a warning tells where that cannot be. By
-            default each row is decided by itself.
+            Say yes to exactly so many of these rows, the best by score. Nothing is drawn: with a
+            mixture, rows rank by its probability of yes, and then by the mean score. Ties are ordered by
+            a hash of the features, or of `key`, and rows with equal features as they come. Promises that
+            need no labels, such as positive rates of groups in `columns`, are kept on these rows; a
+            warning names any that cannot be. By default each row is decided by itself.
 
         Returns
         -------
@@ -538,7 +536,7 @@ class Mixture:
         return class_array(self.classes)[decided(decisive[None])[0]]
 
     def _exactly(self, X: Any, columns: Any, key: Any, exactly: Any) -> Array:
-        """Yes to exactly so many rows, the best with what was promised kept among them."""
+        """A yes for exactly so many rows: the best that keep the promises."""
         from ratebound.solution.exactly import check_exactly, chosen_exactly, promises_on
 
         features = self.features(X)
@@ -546,11 +544,11 @@ class Mixture:
         count = check_exactly(exactly, len(self.classes), rows)
         weights, scores = self.choices_of(X, features, columns)
         order = scores[0, 0].astype(float)
-        if len(weights) > 1:  # likelier yeses first, each with its mean score squeezed between
+        if len(weights) > 1:  # likelier yeses first, and the mean score orders equally likely ones
             likely = decision_shares(weights, scores)[1]
             tell = (np.abs(scores[:, 0]) < ALWAYS) * weights[
                 :, None
-            ]  # who always says the same does not
+            ]  # not a member that always says the same
             order = (np.where(tell > 0, scores[:, 0], 0.0) * tell).sum(0) / np.maximum(
                 tell.sum(0), 1e-12
             )
@@ -562,7 +560,7 @@ class Mixture:
         return np.asarray(self.classes)[chosen_exactly(order, ties, count, batch).astype(int)]
 
     def decisive_scores(self, X: Any, *, columns: Any = None, key: Any = None) -> Array:
-        """The score that decides each row in `predict`: that of the member drawn.
+        """The score that decides each row in `predict`: the drawn member's score.
 
         Parameters
         ----------
@@ -576,19 +574,19 @@ class Mixture:
         Returns
         -------
         array of shape (n,) or (D, n)
-            Yes is decided from 0 on; of D > 2 classes that with the largest score.
+            Yes is decided from 0 on; with D > 2 classes, the class with the largest score.
         """
         return as_shown(self._decisive(X, columns, key)[0])
 
     def choices_of(self, X: Any, features: Any, columns: Any = None) -> tuple[Array, Array]:
-        """What may decide each row, had it these features; known groups are as in `X`.
+        """What may decide each row if it had these features; known groups are as in `X`.
 
         Parameters
         ----------
         X : DataFrame, array or sparse matrix
             The rows.
         features : array or sparse matrix
-            What the models see of them, (n, d).
+            The models' features of these rows, (n, d).
         columns : DataFrame or mapping, default=None
             The columns of known groups, where `X` does not have them.
 
@@ -614,7 +612,7 @@ class Mixture:
         Returns
         -------
         array of shape (n,)
-            Its place; 0 for a single model, and of a vote.
+            The member's place; 0 for a single model and for a vote.
         """
         return self._decisive(X, columns, key)[2]
 
@@ -631,7 +629,7 @@ class Mixture:
         Returns
         -------
         array of shape (n,)
-            What a file written by ``to_onnx(..., choose="uniform")`` takes.
+            The input of a file written by ``to_onnx(..., choose="uniform")``.
         """
         return self.decider.uniform(self.features(X), key, None)
 
@@ -658,10 +656,10 @@ class Mixture:
         Parameters
         ----------
         path : str or path
-            The file, where the name ends in ``.safetensors``; otherwise a folder, which gets a file of
-            that kind.
+            The file, if the name ends in ``.safetensors``; otherwise a folder, which gets a file of that
+            kind.
         date : date, default=None
-            Goes into its record. None by default, so that equal mixtures are equal files.
+            The date for its record. None by default, so that equal mixtures are equal files.
 
         Returns
         -------
@@ -673,16 +671,16 @@ class Mixture:
         return save(self if date is None else self.recorded(date=date.isoformat()), path)
 
     def to_onnx(self, path: str | Path, *, choose: Literal["key", "uniform"] = "key") -> Path:
-        """Write the mixture to an ONNX file, as ``docs/onnx.md`` says.
+        """Write the mixture to an ONNX file, as ``docs/onnx.md`` describes.
 
         Parameters
         ----------
         path : str or path
-            Where to.
+            The file to write.
         choose : {"key", "uniform"}, default="key"
-            What the file takes to choose the member that decides: an entity's whole-number id, which it
-            hashes as `predict` does, or a number in [0, 1), as `uniform` gives it. The default needs no
-            Python beside the file.
+            The input that chooses the deciding member: an entity's whole-number id, which the file
+            hashes as `predict` does, or a number in [0, 1) from `uniform`. The default needs no Python
+            beside the file.
 
         Returns
         -------
@@ -696,19 +694,19 @@ class Mixture:
     def _decisive(
         self, X: Any, columns: Any, key: Any = None, seed: Any = None
     ) -> tuple[Array, Array, Array, Array]:
-        """Each row's deciding scores (A, n); the choices' weights, which was chosen, by what number."""
+        """Each row's deciding scores (A, n), the choices' weights, the chosen one, and its number."""
         features = self.features(X)
         weights, scores = self.choices_of(X, features, columns)
         rows = np.arange(scores.shape[-1])
         if len(weights) == 1 and key is None:
-            uniform = np.zeros(len(rows))  # where there is no choice, nothing is hashed
+            uniform = np.zeros(len(rows))  # without a choice, nothing is hashed
         else:
             uniform = self.decider.uniform(features, key, seed)
         chosen = choose(weights, uniform)
         return scores[chosen, :, rows].T, weights, chosen, uniform
 
     def _by_class(self, each: Array) -> Array:
-        """What each class has (D, n), with a column for each class as in `classes_`, (n, D)."""
+        """Values by class (D, n), with a column for each class as in `classes_`, (n, D)."""
         labels = label_classes(self.classes)
         order = np.argsort(np.asarray(labels))
         return each[[*order, *range(len(labels), len(each))]].T
@@ -724,7 +722,7 @@ class Mixture:
     def _checked(
         self, score: Callable[[Array, Any], Array], features: Any, of_labels: bool = False
     ) -> Array:
-        """What the scorer says of rows, checked: no number would silently say no."""
+        """The scorer's scores, checked: NaN would silently mean no."""
         with np.errstate(all="ignore"):
             scores = score(self.parameters, features)
         if scores.ndim != 3:
@@ -735,7 +733,7 @@ class Mixture:
         fits = {len(self.classes), *([len(label_classes(self.classes))] if of_labels else [])}
         if decision_count(scores) not in fits:
             raise ValueError(
-                f"its models decide among {decision_count(scores)} classes, and it has "
+                f"its models decide among {decision_count(scores)} classes, but it has "
                 f"{len(self.classes)} labels: {some(list(self.classes))}"
             )
         if not np.isfinite(scores).all():
@@ -754,8 +752,8 @@ class Mixture:
 def mixture(trace: Trace, weights: Array, unsolved: str = "", gap: float | None = None) -> Mixture:
     """The candidates of `trace` mixed with `weights` (N,).
 
-    `unsolved` is what the solver said where it failed to find better weights, for the status; `gap` how
-    far the goal is from the best of any mixture, where that is known.
+    `unsolved` is what the solver said if it failed to find better weights, for the status; `gap` is how
+    far the goal is from the best of any mixture, if known.
     """
     chosen = np.flatnonzero(weights > 0)
     members = trace.only(chosen)
@@ -783,8 +781,8 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "", gap: float | None 
         data=trace.data,
         course=course_of(trace),
     )
-    own = Members(p, parameters, scorer, members.thresholds)
-    return Mixture(own, deciding, record, trace.classes)
+    members_used = Members(p, parameters, scorer, members.thresholds)
+    return Mixture(members_used, deciding, record, trace.classes)
 
 
 def member(whole: Mixture, index: int) -> Mixture:
@@ -798,7 +796,7 @@ def member(whole: Mixture, index: int) -> Mixture:
 
 
 def without_promises(whole: Mixture) -> Mixture | None:
-    """The same model without its promises, as far as it is known: a plug-in holds it."""
+    """The same model without its promises, if it is known: a plug-in holds it."""
     parameters = whole.scorer.without_promises()
     if parameters is None or not whole.problem.subject_to:
         return None

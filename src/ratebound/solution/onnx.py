@@ -1,8 +1,8 @@
-"""A mixture as one ONNX file, to decide where there is no Python; the graph is written node by node.
+"""A mixture as one ONNX file, for deciding without Python; the graph is written node by node.
 
-The file needs none of our code to run. What it decides is what `Mixture.predict` decides for the same
-key, up to rounding: another runtime adds up in another order, so a score that differs from 0 in its
-last digits only may fall on the other side.
+The file needs none of our code to run. It decides as `Mixture.predict` does for the same key, up to
+rounding: another runtime adds up in another order, so a score that differs from 0 only in its last
+digits may change its sign.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ratebound.tables.encoding import Encoding
 
 OPSET = 18  # the first with BitwiseXor
 ML_OPSET = 3  # of ai.onnx.ml: the first whose trees compare in double precision
-IR_VERSION = 8  # the one that came with them, so that no runtime which knows the opsets refuses the file
+IR_VERSION = 8  # the one released with them, so every runtime with these opsets accepts the file
 TRUTHS = {"True": ("true", "TRUE", "1"), "False": ("false", "FALSE", "0")}  # other spellings
 WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 WEEKDAY = 3  # of the first day of 1970, a Thursday; Monday is 0
@@ -38,28 +38,28 @@ RESERVED = frozenset({"features", *CHOOSERS, *OUTPUTS})
 def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "uniform"] = "key") -> Path:
     """Write `mixture` to an ONNX file at `path`, which is returned. Needs ``ratebound[onnx]``.
 
-    A model fitted on a table has an input for each column it sees, of n values, by the column's name:
+    A model fitted on a table has an input of n values for each column it uses, with the column's name:
 
     - a text (``string``) for a column of texts, of truth values ("True", "False") or of categories; ""
-      is a missing one, unless "" was a value in training. Texts are spelled as in training, and one
-      that was not seen is treated as `predict` treats it.
-    - a number (``float64``) for a column of numbers, NaN where one is missing. A moment is its days
-      since 1970 in UTC, with their fraction, and a duration its days.
+      is a missing one, unless "" was a value in training. Texts are spelled as in training; an unseen
+      text is treated as `predict` treats it.
+    - a number (``float64``) for a column of numbers, NaN if it is missing. A moment is given in days
+      since 1970 in UTC, with their fraction, and a duration in days.
 
-    The columns of known groups are inputs too, as texts where their values are texts or truth values,
-    else as numbers. A column whose name is taken is called "column ..."; the file's metadata list all.
+    The columns of known groups are inputs too, as texts if their values are texts or truth values, else
+    as numbers. A column whose name is taken is called "column ..."; the file's metadata list all.
 
     Other models have one input, ``features`` (n, d): the raw columns of an array, which the graph
-    scales, or without an encoding what the models were trained on. It is float32, so numbers that need
-    more than seven digits lose the rest; boosted trees take float64.
+    scales, or without an encoding the features that the models were trained on. It is float32, so
+    numbers keep about seven digits; boosted trees take float64.
 
     Beside these:
 
     - ``key`` (n,) int64 with ``choose="key"``: an entity's whole-number id, hashed in the graph just as
       ``mixture.predict(X, key=ids)`` hashes it.
     - ``uniform`` (n,) float64 in [0, 1) with ``choose="uniform"``: the number that chooses the member,
-      for ids that are texts. ``mixture.uniform(X, key=ids)`` gives the one `predict` uses with a key,
-      and ``mixture.uniform(X)`` the one it uses without.
+      for ids that are texts. ``mixture.uniform(X, key=ids)`` gives the number that `predict` uses with a
+      key, and ``mixture.uniform(X)`` the number that it uses without.
 
     A vote chooses no member: its file takes neither, whatever `choose` is.
 
@@ -67,8 +67,8 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     ``decision_probability`` (n,) float32 of deciding yes; ``probability`` (n,) float32 that the label is
     yes, if the mixture is calibrated; ``scores`` (n, M) float32 of every member. With D > 2 classes a
     decision is a class's place among the metadata's ``classes``, probabilities are (n, D) in their
-    order, and scores (n, M, D). Where `predict` raises an error the file cannot: a row without a score,
-    or of a group that is not known, has scores that are NaN, and the decision is no, or class 0.
+    order, and scores (n, M, D). The file cannot raise the errors of `predict`: a row without a score, or
+    of an unknown group, has NaN scores, and the decision is no, or class 0.
 
     The metadata hold the problem in words, its status, the names of the classes, the inputs, the
     features' names, the weights, the salt and the version of this library. Linear models, lattices,
@@ -88,11 +88,13 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
     graph.output("decision_probability", shares if each else _flat(graph, shares), "float32", *each)
     if mixture.calibration is not None:
         says_more = type(mixture.scorer).label_graph is not Scorer.label_graph
-        told = mixture.scorer.label_graph(graph, mixture.parameters, features) if says_more else models
-        if not says_more and referral_of(mixture.classes) is not None:
-            told = _without_referral(graph, mixture, told)
+        of_labels = models
+        if says_more:
+            of_labels = mixture.scorer.label_graph(graph, mixture.parameters, features)
+        elif referral_of(mixture.classes) is not None:
+            of_labels = _without_referral(graph, mixture, of_labels)
         labels = len(label_classes(mixture.classes))
-        likely = _label_probability(graph, mixture, told)
+        likely = _label_probability(graph, mixture, of_labels)
         graph.output("probability", likely, "float32", *(() if labels == 2 else (labels,)))
     shown = scores if each else graph("Squeeze", scores, np.array([2]))
     graph.output("scores", shown, "float32", len(mixture), *each)
@@ -100,12 +102,12 @@ def to_onnx(mixture: Mixture, path: str | Path, *, choose: Literal["key", "unifo
 
 
 def _features(graph: GraphBuilder, mixture: Mixture) -> str:
-    """What the models see, from inputs that are declared here."""
+    """The models' features, from inputs that are declared here."""
     encoding, scorer = mixture.encoding, mixture.scorer
     if encoding is not None and encoding.from_frame:
         if encoding.style == "table":
             raise ValueError(
-                "to_onnx cannot write this model: it reads tables with code of its own, a pipeline's"
+                "to_onnx cannot write this model: it reads tables with its own code, a pipeline's"
             )
         return encoded(graph, encoding, None)
     width = scorer.width(mixture.parameters) if encoding is None else len(encoding.columns)
@@ -129,7 +131,7 @@ def _label_probability(graph: GraphBuilder, mixture: Mixture, models: str) -> st
 
 
 def _without_referral(graph: GraphBuilder, mixture: Mixture, scores: str) -> str:
-    """Scores (n, M, D) of labels alone, or of two (n, M, 1), from those of all decisions."""
+    """Scores (n, M, D) of labels alone, or (n, M, 1) with two labels, from all decisions' scores."""
     labels = len(label_classes(mixture.classes))
     if labels > 2:
         return graph("Slice", scores, np.array([0]), np.array([labels]), np.array([2]))
@@ -169,10 +171,10 @@ def _metadata(mixture: Mixture, graph: GraphBuilder) -> dict[str, str]:
 
 
 def encoded(graph: Graph, encoding: Encoding, features: str | None) -> str:
-    """The features (n, d) that a model sees; where there is no table, raw numbers (n, c) are given.
+    """The features (n, d) that a model sees; without a table, raw numbers (n, c) are given.
 
     All numbers are treated at once, as one matrix; each column of texts is looked up in its own
-    dictionary. The features are then put into the order that the model knows.
+    dictionary. The features are then put into the model's order.
     """
     first, end = {}, 0
     for place, column in enumerate(encoding.columns):
@@ -180,7 +182,7 @@ def encoded(graph: Graph, encoding: Encoding, features: str | None) -> str:
         end += width_of(column)
         if features is None:  # inputs are in the order of the columns
             graph.column(column.name, "string" if isinstance(column, Category | Code) else "float64")
-    parts, order = [], []  # of the features, and which feature each part's columns are
+    parts, order = [], []  # the features in parts, and which feature each part's columns are
     numeric = [i for i, column in enumerate(encoding.columns) if isinstance(column, Number | Plain)]
     numbers: list[Any] = [encoding.columns[i] for i in numeric]
     if numbers:
@@ -204,7 +206,7 @@ def encoded(graph: Graph, encoding: Encoding, features: str | None) -> str:
 
 
 def _raw(graph: Graph, columns: list[Any]) -> str:
-    """The numbers of these columns of a table as a matrix (n, c), NaN where one is missing."""
+    """The numbers of these columns of a table as a matrix (n, c), NaN if missing."""
     values = []
     for column in columns:
         given, kind = graph.column(column.name, "float64")
@@ -215,7 +217,7 @@ def _raw(graph: Graph, columns: list[Any]) -> str:
 
 
 def _filled(graph: Graph, raw: str, columns: list[Any]) -> str:
-    """The numbers scaled as in training, with missing ones filled in where the model takes none."""
+    """The numbers scaled as in training, with missing ones filled in if the model takes none."""
     scaled = any(isinstance(column, Number) for column in columns)
     if scaled:
         raw = graph("Sub", raw, np.array([column.center for column in columns]))
@@ -233,7 +235,7 @@ def _looked_up(graph: Graph, column: Category | Code) -> str:
         raise ValueError(f"column {column.name!r} is read both as texts and as numbers")
     codes = {value: code for code, value in enumerate(column.values)}
     floats = {f"{value}.0": code for value, code in codes.items() if WHOLE.fullmatch(value)}
-    spelled = {"": codes.get(MISSING, -1)} | floats | codes  # 3.0 is the category 3 to `predict` too
+    spelled = {"": codes.get(MISSING, -1)} | floats | codes  # `predict` also takes 3.0 as the category 3
     if codes.keys() <= {"True", "False", MISSING}:
         for value, others in TRUTHS.items():
             spelled |= dict.fromkeys(others, codes.get(value, -1))
@@ -246,7 +248,7 @@ def _looked_up(graph: Graph, column: Category | Code) -> str:
 
 
 def _part(graph: Graph, days: str, read_as: str) -> str:
-    """What of a moment, given as days since 1970 (n,), becomes a number; other numbers are as given."""
+    """The part of a moment, given as days since 1970 (n,), that becomes a number; other numbers stay."""
     if read_as not in ("month", "weekday", "hour"):
         return days
     whole = graph("Floor", days)
@@ -258,9 +260,9 @@ def _part(graph: Graph, days: str, read_as: str) -> str:
 
 
 def _month(graph: Graph, day: str) -> str:
-    """The month, 1 to 12, of a day since 1970, by arithmetic on a year that begins in March.
+    """The month, 1 to 12, of a day since 1970, computed with years that begin in March.
 
-    Then the leap day comes last, and five months in turn have 153 days.
+    The leap day is then the last day, and each run of five months has 153 days.
     """
     day = _rest(graph, graph("Add", day, np.array(719468.0)), 146097)  # of 400 years
     leaps = [graph("Floor", graph("Div", day, np.array(each))) for each in (1460.0, 36524.0, 146096.0)]
@@ -275,7 +277,7 @@ def _month(graph: Graph, day: str) -> str:
 
 
 def _rest(graph: Graph, value: str, by: int) -> str:
-    """What is left of whole numbers divided by another, from 0 to below it."""
+    """The remainder of whole numbers divided by another, from 0 to below it."""
     divisor: Array = np.array(float(by))
     return graph("Sub", value, graph("Mul", graph("Floor", graph("Div", value, divisor)), divisor))
 
@@ -288,7 +290,7 @@ class GraphBuilder:
 
     def __init__(self, reserved: frozenset[str]) -> None:
         self.onnx = import_extra("onnx", "ONNX", "onnx")
-        self.reserved = reserved  # names that no input for a column may have
+        self.reserved = reserved  # names that column inputs must not have
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: dict[str, Any] = {}  # type and shape by name
@@ -296,7 +298,7 @@ class GraphBuilder:
         self.columns: dict[Any, str] = {}  # the inputs that are columns of a table
 
     def __call__(self, kind: str, *inputs: str | Array, name: str | None = None, **options: Any) -> str:
-        """The name of the output of a new node: `name`, or one made up."""
+        """The name of a new node's output: `name`, or a generated one."""
         values = [value if isinstance(value, str) else self._constant(value) for value in inputs]
         output = name or f"/{kind}_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(kind, values, [output], name=output, **options))
@@ -320,7 +322,7 @@ class GraphBuilder:
         return name
 
     def column(self, name: Any, kind: str) -> tuple[str, str]:
-        """The input (n,) that is this column of a table, and its type: `kind`, where it is a new one."""
+        """The input (n,) for this column of a table, and its type: `kind`, if it is a new one."""
         if name not in self.columns:
             free = str(name)
             while not free or free.startswith("/") or free in self.reserved or free in self.inputs:
@@ -330,7 +332,7 @@ class GraphBuilder:
         return given, self.inputs[given][0]
 
     def output(self, name: str, value: str, kind: str, *shape: Any) -> None:
-        """Make a value an output of n rows, each of that shape, of that type."""
+        """Make a value an output: n rows, each of that shape, of that type."""
         self.cast(value, kind, name)
         self.outputs[name] = (kind, "n", *shape)
 

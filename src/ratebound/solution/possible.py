@@ -1,10 +1,10 @@
-"""What any classifier at all could do on these rows, by linear programming.
+"""What any classifier could do on these rows, by linear programming.
 
-A classifier that saw everything, the labels too, could decide any share of the rows in each cell in any
-way, and as far as the rates can tell, none can do more. So each cell is a choice between decisions, made
-with weights that sum to 1, and the programs of `base/linear_program.py` say what is the least violation
-and the least objective that any classifier has. If rates are taken at several thresholds, the shares at
-each are treated as independent. Then "impossible" is still proved, but "possible" is not.
+A classifier that saw everything, even the labels, could decide any share of the rows in each cell in any
+way. No classifier can do more, as far as the rates show. So each cell is a choice between decisions,
+made with weights that sum to 1. The programs of `base/linear_program.py` give the least violation and
+the least objective of any classifier. If rates are taken at several thresholds, the shares at each are
+treated as independent. Then "impossible" is still proved, but "possible" is not.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class LeastPrice:
 
     objective: float  # under the constraints
     free: float  # without them
-    prices: tuple[float, ...]  # (m,) what `objective` would fall by, per unit each is relaxed
+    prices: tuple[float, ...]  # (m,) by how much `objective` would fall, per unit that each is relaxed
 
 
 @dataclass(frozen=True, eq=False)
 class AnyClassifier:
-    """All that classifiers could do: for every cell each of D decisions, and what it adds."""
+    """Everything that classifiers could do: for every cell each of D decisions, and what it adds."""
 
     objectives: Array  # (k * D,)
     violations: Array  # (k * D, m) in units
@@ -40,7 +40,7 @@ class AnyClassifier:
 
     @staticmethod
     def on(compiled: Compiled) -> AnyClassifier:
-        """All that classifiers could do on the rows of a compiled problem."""
+        """Everything that classifiers could do on the rows of a compiled problem."""
         values, groups = choices(compiled)
         scale = compiled.scale[1:]
         return AnyClassifier(values[:, 0], values[:, 1:] / scale, groups, scale)

@@ -1,4 +1,4 @@
-"""The price of a promise: the objective by its bound, in numbers and in a sentence.
+"""The price of a promise: the objective as a function of its bound, in numbers and in a sentence.
 
 It comes from a pool of candidates: a parametric linear program for each promise, in its own units.
 """
@@ -23,21 +23,21 @@ from ratebound.rates.expressions import Constraint, Ratio
 from ratebound.rates.kinds import is_count
 from ratebound.solution._checking import flag, numbers
 
-PROGRAMS = 12  # solved for each price of a model: enough to draw it, and to save many of them
-MOST_PRICES = 24  # promises whose prices a model keeps: of more, those with the highest
-STEP = 0.01  # of a rate: how far a bound is moved to say what that costs
+PROGRAMS = 12  # solved for each price of a model: enough to draw it, few enough to save many prices
+MOST_PRICES = 24  # promises whose prices a model keeps: the highest ones, if there are more
+STEP = 0.01  # of a rate: how far a bound is moved for the sentence about its cost
 TABLE = (-5, -2, -1, 0, 1, 2, 5)  # steps from the present bound at which the table has rows
-NO_PRICE = 1e-9  # what is no more is nothing
+NO_PRICE = 1e-9  # smaller prices count as zero
 
 
 @dataclass(frozen=True, eq=False)
 class Price:
-    """What a promise costs: the best objective by its bound, all other promises kept.
+    """What a promise costs: the best objective as a function of its bound, with all other promises kept.
 
-    The bound is the number on the promise's right side. Where that has rates, as in
-    ``recall(sex == "Female") >= 0.95 * recall()``, it is what is added to them: 0 as written here.
-    The objective is straight between two of `bounds`. Beyond the loosest it stays the same; a bound
-    tighter than the tightest cannot be kept together with the other promises. It prints as a table.
+    The bound is the number on the promise's right side. If that side has rates, as in ``recall(sex ==
+    "Female") >= 0.95 * recall()``, the bound is what is added to them: 0 as written here. The objective
+    is linear between two neighbouring `bounds`. Beyond the loosest it stays the same; a bound tighter
+    than the tightest cannot be kept together with the other promises. It prints as a table.
 
     Parameters
     ----------
@@ -46,20 +46,22 @@ class Price:
     objective : str
         What is minimised, in words.
     bounds : array of shape (B,)
-        Bounds, ascending; empty where no bound can be kept with the other promises.
+        Bounds, ascending; empty if no bound can be kept with the other promises.
     objectives : array of shape (B,)
         The best objective at each.
     here : tuple of (float, float)
-        The present bound, and the best objective there; infinite where it cannot be kept.
+        The present bound, and the best objective there; infinite if the bound cannot be kept.
     slope : float
-        Of the objective at the present bound, towards looser bounds; NaN where it cannot be kept.
+        The slope of the objective at the present bound, towards looser bounds; NaN if the bound cannot
+        be kept.
     judged : dict of str to array, default={}
         The objective (B,) of the same mixtures on other rows, by their name.
     exact : bool, default=True
-        Whether the objective bends nowhere but at `bounds`; otherwise it lies at or below.
+        Whether the objective bends only at `bounds`; otherwise it lies at or below the line between
+        them.
     said : str, default=""
-        The goal or range that was asked about, where it is several promises, of which `constraint` is
-        the first. They move together, and a bound is how much each of them is loosened: 0 as written.
+        The goal or range that was asked about, if it is several promises; `constraint` is the first of
+        them. They move together, and a bound is how much each of them is loosened: 0 as written.
 
     See Also
     --------
@@ -89,12 +91,12 @@ class Price:
 
     @property
     def price(self) -> float:
-        """What loosening the bound gains, per unit: the estimator's ``prices_``."""
+        """What loosening the bound gains, per unit; the same as the estimator's ``prices_``."""
         return abs(self.slope)
 
     @property
     def tightest(self) -> float:
-        """The tightest bound that can be kept; NaN where none can."""
+        """The tightest bound that can be kept; NaN if none can."""
         return float(self.bounds[-1 if self._rises else 0]) if len(self.bounds) else math.nan
 
     def at(self, bound: float) -> float:
@@ -114,7 +116,7 @@ class Price:
         return self._read(self.objectives, bound)
 
     def judged_at(self, bound: float, on: str) -> float:
-        """The objective on other rows of the mixture that is the best at this bound.
+        """The objective, on other rows, of the mixture that is best at this bound.
 
         Parameters
         ----------
@@ -142,19 +144,19 @@ class Price:
 
     @property
     def _rises(self) -> bool:
-        """Whether a higher bound is a tighter one."""
+        """Whether a higher bound is tighter."""
         return not self.said and self.constraint.relation == ">="
 
     @property
     def step(self) -> float:
-        """How far the bound is moved to say what that costs: a hundredth, of a count about as much."""
+        """How far the bound is moved for the sentence: a hundredth, or for a count about as much."""
         if not any(map(is_count, self.constraint.rates)) or abs(self.here[0]) < 1:
             return STEP
         return float(f"{max(1.0, STEP * abs(self.here[0])):.1g}")
 
     @property
     def sentence(self) -> str:
-        """What moving the bound a little would cost and gain."""
+        """What moving the bound a little would cost or gain."""
         bound, objective = self.here
         if not len(self.bounds):
             return "It has no price: the other promises cannot be kept together, whatever its bound."
@@ -185,7 +187,7 @@ class Price:
 
     @property
     def _relative(self) -> bool:
-        """Whether the right side has rates, so that a bound is what is added to them."""
+        """Whether the right side has rates, so that a bound is an amount added to them."""
         return bool(self.said or self.constraint.right.terms)
 
     def _said(self, bound: float) -> str:
@@ -225,7 +227,7 @@ class Price:
         return f"Price({self.said or self.constraint}: {self.sentence})"
 
     def _shown(self) -> list[float]:
-        """The bounds of the table: some steps around the present one, and what is first infeasible."""
+        """The bounds of the table: some steps around the present one, up to the first infeasible one."""
         if not len(self.bounds):
             return []
         around = [round(self.here[0] + k * self.step, 12) for k in TABLE]
@@ -241,7 +243,7 @@ class Price:
         Returns
         -------
         dict
-            The fields by name; None stands for what is not finite.
+            The fields by name; None stands for values that are not finite.
         """
         return {
             "constraint": constraint_to_plain(self.constraint),
@@ -293,7 +295,7 @@ class Price:
 
 
 def _amount(value: float) -> str:
-    """A difference of objectives: four digits after the point, more where it would be none.
+    """A difference of objectives: four digits after the point, more if these would show zero.
 
     >>> _amount(0.0123), _amount(0.00000456), _amount(0.0)
     ('0.0123', '4.6e-06', 'nothing')
@@ -313,7 +315,7 @@ def _bound(value: float) -> str:
 def price_in(
     pool: Pool, problem: Problem, promises: Sequence[int], programs: int = PROGRAMS, said: str = ""
 ) -> Price:
-    """The price of one of a problem's promises, or of several that are `said` at once.
+    """The price of one of a problem's promises, or of several that `said` names at once.
 
     They are counted from 0. At most so many `programs` are solved.
     """
@@ -321,9 +323,9 @@ def price_in(
         if not isinstance(constraint.left, Ratio):
             continue
         raise ValueError(
-            f"{constraint}: the price of a ratio is not known. It is kept by cross-multiplying, and how "
-            "much a candidate has below the line was not kept, so other bounds cannot be computed: "
-            "train with each bound, or bound a rate instead"
+            f"{constraint}: the price of a ratio is not known. A ratio is kept by "
+            "cross-multiplying, and the candidates' denominators were not stored, so other bounds "
+            "cannot be computed: train with each bound, or bound a rate instead"
         )
     rows = [_row(problem, promise) for promise in promises]
     scale = np.broadcast_to(np.asarray(pool.scale, dtype=float), pool.violations.shape[1])
@@ -333,7 +335,7 @@ def price_in(
     constraint = problem.constraints[promises[0]]
     rises = not said and constraint.relation == ">="
     order = slice(None, None, -1) if rises else slice(None)
-    bound = 0.0  # of several promises: how much all are loosened
+    bound = 0.0  # for several promises: how much all are loosened
     if not said:
         margin = float(np.broadcast_to(pool.margins, pool.violations.shape[1])[rows[0]])
         bound = constraint.right.constant + (margin if rises else -margin)
@@ -355,7 +357,7 @@ def price_in(
 
 
 def all_prices(pool: Pool, problem: Problem) -> tuple[Price, ...]:
-    """The prices of a problem's promises, but for ratios, in their order."""
+    """The prices of a problem's promises in their order, except for ratios."""
     sums = [i for i, each in enumerate(problem.constraints) if not isinstance(each.left, Ratio)]
     if len(sums) > MOST_PRICES and pool.prices is not None:
         highest = np.nan_to_num(pool.prices[[_row(problem, i) for i in sums]])

@@ -1,4 +1,4 @@
-"""What promises cost: a parametric linear program over what the best mixture is chosen from."""
+"""What promises cost, by a parametric linear program over the candidates of the best mixture."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ratebound.solution.mixture import Mixture
 from ratebound.solution.price import Price, price_in
 from ratebound.solution.solutions import values_on
 
-EXACT = 500  # programs for the price of a trace, more than a curve ever took
+EXACT = 500  # programs for the price of a trace: more than any curve has needed
 
 
 def price(model: Any, constraint: Any, *, on: str = "train") -> Price:
-    """What a promise costs: the best objective as a function of its bound, all other promises kept.
+    """What a promise costs: the best objective as a function of its bound, with all other promises kept.
 
     An estimator's candidates are its iterates and the plain model at any threshold, so its curve and
     its `prices_` are about all of these; a trace has the iterates as they were kept.
@@ -35,11 +35,11 @@ def price(model: Any, constraint: Any, *, on: str = "train") -> Price:
     model : Trace, RateConstrainedClassifier or Mixture
         A trace, a fitted estimator, or a model that an estimator has saved.
     constraint : Constraint, Range, Goal or str
-        One of its promises, in words or by its name, also as a list of one. A goal or a range is
-        several, whose bounds move together.
+        One of its promises, in words or by its name, also as a list of one. A goal or a range is several
+        promises, whose bounds move together.
     on : str, default="train"
-        For a trace, the rows of the program: "train", the rows that bounds are kept on, or a watched
-        population. The same mixtures are then judged on all the others.
+        For a trace, the rows of the program: "train", on which bounds are kept, or a watched population.
+        The same mixtures are then judged on all the others.
 
     Returns
     -------
@@ -89,25 +89,25 @@ def price(model: Any, constraint: Any, *, on: str = "train") -> Price:
         each = "".join(f"\n  {mixture.problem.constraints[promise]}" for promise in promises)
         raise ValueError(f"a saved model holds prices one by one, so ask for one of {said}:{each}")
     wanted = mixture.problem.constraints[promises[0]]
-    for kept in mixture.record.prices:
-        if kept.constraint == wanted:
-            return kept
+    for saved in mixture.record.prices:
+        if saved.constraint == wanted:
+            return saved
     raise ValueError(f"this model holds no price of {wanted}: give rb.price the trace it comes from")
 
 
 def _the_only(constraints: Sequence[Any]) -> Any:
     if len(constraints) != 1:
         raise ValueError(
-            f"a price is that of one promise, and {len(constraints)} were given: ask for each, "
+            f"a price belongs to one promise, but {len(constraints)} were given: ask for each, "
             "[rb.price(model, promise) for promise in promises]"
         )
     return constraints[0]
 
 
 def find(problem: Problem, constraint: Promise | Range | str) -> tuple[list[int], str]:
-    """Which of a problem's promises are meant, counted from 0, by their words or name.
+    """The numbers of the problem's promises that are meant, from 0, by their words or name.
 
-    Where a goal or a range is several, its words too.
+    If a goal or a range is several promises, its words too.
 
     >>> promises = ["recall() >= 0.9", "0.1 <= positive_rate() <= 0.2"]
     >>> problem = Problem("error_rate()", promises)
@@ -116,7 +116,8 @@ def find(problem: Problem, constraint: Promise | Range | str) -> tuple[list[int]
     """
     if not isinstance(problem.objective, Expression):
         raise ValueError(
-            f"prices are of sums of rates, and {problem.objective} is none: solve with each bound, or "
+            f"prices need an objective that is a sum of rates, and {problem.objective} is not: solve "
+            "with each bound, or "
             "read what the next unit costs in prices_ of a fitted estimator"
         )
     promises = problem.constraints
@@ -133,17 +134,19 @@ def find(problem: Problem, constraint: Promise | Range | str) -> tuple[list[int]
         if places and len(places) == len(forms):
             return places, str(asked) if len(places) > 1 else ""
     words = {str(promise) for promise in promises}
-    known = "".join(f"\n  {each}" for each in sorted(words))
+    listed = "".join(f"\n  {each}" for each in sorted(words))
     raise ValueError(
-        f"{constraint} is not among the promises{nearest(str(constraint), words)} There are:{known}"
+        f"{constraint} is not among the promises{nearest(str(constraint), words)} There are:{listed}"
     )
 
 
 def _spelled_out(asked: Promise | Range, problem: Problem) -> list[Constraint]:
-    """What a promise stands for; a goal on a column, for all values that the problem's promises name."""
+    """A promise's constraints; for a goal on a column, one for each value that the promises name."""
     if not isinstance(asked, Goal):
         return list(problem.promising([asked]).constraints)
-    held: dict[tuple[Name, ...], dict[tuple[Value | None, ...], None]] = {n: {} for n in asked.crossed}
+    crossed: dict[tuple[Name, ...], dict[tuple[Value | None, ...], None]] = {
+        n: {} for n in asked.crossed
+    }
     for rate in (rate for promise in problem.constraints for rate in promise.rates):
         values: dict[Name, Value | None] = {}
         for leaf in leaves(rate.subset):
@@ -151,13 +154,13 @@ def _spelled_out(asked: Promise | Range, problem: Problem) -> list[Constraint]:
                 values[leaf.column] = None
             elif isinstance(leaf, Compare) and leaf.relation == "==":
                 values[leaf.column] = leaf.value
-        for names, combinations in held.items():
+        for names, combinations in crossed.items():
             if all(name in values for name in names):
                 combinations[tuple(values[name] for name in names)] = None
-    return asked.constraints({names: list(combinations) for names, combinations in held.items()})
+    return asked.constraints({names: list(combinations) for names, combinations in crossed.items()})
 
 
 def _counted(constraint: Constraint, problem: Problem) -> Constraint:
-    """The constraint with its counts out of as many rows as the problem's."""
-    asked = problem.promising([constraint])
-    return counting(asked, rows_counted(problem)).constraints[0]
+    """The constraint with its counts out of as many rows as in the problem."""
+    promised = problem.promising([constraint])
+    return counting(promised, rows_counted(problem)).constraints[0]

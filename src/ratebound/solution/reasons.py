@@ -1,13 +1,13 @@
-"""Why a row is decided as it is: the parts of its score, what its label says and what each promise adds.
+"""Why a row is decided as it is: the parts of its score, from its label and from each promise.
 
-The score of a plug-in model is minus what a decision is expected to cost, in units of one error: a sum
-of what the objective says, given how likely each label is, and of what each promise adds, given how
-likely the row is one of those that the promise speaks of. A promise that is not binding adds nothing.
-Other models have one part, the score itself.
+The score of a plug-in model is minus the expected cost of a decision, in units of one error. It is a
+sum: the objective's part, given how likely each label is, and each promise's part, given how likely the
+row is among the rows that the promise is about. A promise that is not binding adds nothing. Other models
+have one part, the score itself.
 
-A column moves a score by how much it differs from that with a typical value in the column, on average
-between the row itself and a row that is typical otherwise. Moves need not sum to the score: two columns
-may say the same.
+A column's move is the difference between the score and the score with a typical value in that column,
+averaged over the row itself and an otherwise typical row. Moves need not sum to the score: two columns
+may carry the same information.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from ratebound.solution.mixture import Mixture
 from ratebound.tables.columns import Code, Number, Plain, width_of
 
 SHOWN = 20  # rows that are printed
-MOST = 4  # reasons that are given for a decision, as is customary for adverse-action notices
+MOST = 4  # reasons per decision, as is customary for adverse-action notices
 SCORE, THRESHOLD = "the score", "the threshold"
-NOTHING = "no column by itself, beside a typical value in its place"
-SLIGHT = 1e-9  # what moves a score by less moves it by nothing
+NOTHING = "no single column, compared with its typical value"
+SLIGHT = 1e-9  # smaller moves count as zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,23 +41,23 @@ class Reasons(Documented):
     Parameters
     ----------
     names : tuple of str
-        What the parts are called: the objective, each promise that says something, and a threshold if
-        there is one.
+        The names of the parts: the objective, each promise that adds something, and a threshold if there
+        is one.
     parts : array of shape (n, T)
-        What each adds. Of two classes, positive speaks for yes, and a yes is decided from a sum of 0 on.
-        Of more, it speaks for the class that is decided rather than the next best.
+        What each adds. With two classes, positive favors yes, and a yes is decided from a sum of 0 on.
+        With more, positive favors the decided class over the next best.
     probabilities : array of shape (n, D)
-        How likely each label is, as `predict_proba` has it.
+        The probability of each label, as in `predict_proba`.
     decisions : array of shape (n,)
-        What is decided.
+        The decisions.
     columns : tuple of str, default=()
-        The columns that the model reads; none where a pipeline reads the table by itself.
+        The columns that the model reads; empty if a pipeline reads the table itself.
     moves : array of shape (n, C), default=None
-        By how much each column moves the score, beside a typical value in its place.
+        How much each column moves the score, compared with a typical value in its place.
     values : tuple of tuple of str, default=()
-        What each row has in each column, in words.
+        Each row's value in each column, in words.
     no : label, default=None
-        Of two classes the decision that is a no.
+        With two classes, the decision that is a no.
 
     Examples
     --------
@@ -82,18 +82,18 @@ class Reasons(Documented):
     no: Any = None
 
     def against(self, most: int = MOST) -> list[list[str]]:
-        """Why rows are decided no: the columns that move them most towards it, in words.
+        """Why rows are decided no: the columns that move them most towards no, in words.
 
         Parameters
         ----------
         most : int, default=4
-            How many to give at most, as is customary for adverse-action notices.
+            The largest number of reasons per row; four is customary for adverse-action notices.
 
         Returns
         -------
         list of list of str
-            For each row, the largest first; none for rows that are decided yes. Of more than two
-            classes, the columns that speak most for what is decided.
+            For each row, the largest first; empty for rows that are decided yes. With more than two
+            classes, the columns that most favor the decision.
 
         Examples
         --------
@@ -110,12 +110,13 @@ class Reasons(Documented):
         signs = np.ones(len(self.moves))
         if self.no is not None:
             signs = np.where(self.decisions == self.no, -1.0, 0.0)
-        told = []
+        ranked = []
         for own, moved in zip(self.values, self.moves * signs[:, None], strict=True):
             first = np.argsort(-moved, kind="stable")[:most]
-            told.append([own[place] for place in first if moved[place] > SLIGHT])
+            ranked.append([own[place] for place in first if moved[place] > SLIGHT])
         return [
-            own or [NOTHING] * bool(sign and self.columns) for own, sign in zip(told, signs, strict=True)
+            own or [NOTHING] * bool(sign and self.columns)
+            for own, sign in zip(ranked, signs, strict=True)
         ]
 
     @property
@@ -172,12 +173,12 @@ class Reasons(Documented):
             ) from None
         columns: dict[str, Any] = {"decision": self.decisions, "score": self.scores}
         columns |= dict(zip(self.names, self.parts.T, strict=True))
-        columns["reasons"] = ["; ".join(own) for own in self.against()]
+        columns["reasons"] = ["; ".join(of_row) for of_row in self.against()]
         return pandas.DataFrame(columns)
 
 
 def reasons(model: Mixture, X: Any, columns: Any = None, key: Any = None) -> Reasons:
-    """What speaks for each decision of a model on these rows."""
+    """The reasons for each decision of a model on these rows."""
     features = model.features(X)
     chosen = model.deciding_member(X, columns=columns, key=key)
     rows = np.arange(len(chosen))
@@ -188,9 +189,9 @@ def reasons(model: Mixture, X: Any, columns: Any = None, key: Any = None) -> Rea
 
     scores = scores_with(features)
     ends = _ends(scores)
-    told = _told(scores, ends)
-    names, parts = _parts(model, features, chosen, told, ends)
-    moved = moves_of(model, features, lambda changed: _told(scores_with(changed), ends), told)
+    decisive = _deciding(scores, ends)
+    names, parts = _parts(model, features, chosen, decisive, ends)
+    moved = moves_of(model, features, lambda changed: _deciding(scores_with(changed), ends), decisive)
     values = {name: _cells(X, features, name) for name in moved}
     typical_words = typical_values(model)
     return Reasons(
@@ -209,7 +210,7 @@ def reasons(model: Mixture, X: Any, columns: Any = None, key: Any = None) -> Rea
 
 
 def _ends(scores: Array) -> tuple[Array, Array] | None:
-    """Of more than two classes the one decided and the next best, (n,) each; None of one score."""
+    """With more than two classes, the decided one and the next best, (n,) each; None for one score."""
     if scores.shape[1] == 1:
         return None
     best = decided(scores.T[None])[0]
@@ -218,8 +219,8 @@ def _ends(scores: Array) -> tuple[Array, Array] | None:
     return best, rest.argmax(axis=1)
 
 
-def _told(scores: Array, ends: tuple[Array, Array] | None) -> Array:
-    """One number for each row (n,) of scores (n, A): the score, or by how much it is ahead."""
+def _deciding(scores: Array, ends: tuple[Array, Array] | None) -> Array:
+    """One number for each row (n,) of scores (n, A): the score, or the decided class's lead."""
     if ends is None:
         return scores[:, 0]
     rows = np.arange(len(scores))
@@ -228,34 +229,38 @@ def _told(scores: Array, ends: tuple[Array, Array] | None) -> Array:
 
 
 def _parts(
-    model: Mixture, features: Any, chosen: Array, told: Array, ends: tuple[Array, Array] | None
+    model: Mixture,
+    features: Any,
+    chosen: Array,
+    decisive: Array,
+    ends: tuple[Array, Array] | None,
 ) -> tuple[tuple[str, ...], Array]:
-    """The names and values (n, T) of what sums to the deciding score; the score itself if no more."""
+    """The names and values (n, T) of the deciding score's parts; the score itself if it has none."""
     each = [model.scorer.parts(own, features) for own in model.parameters]
     shared = len(each) > 1 and len(each) != len(model)  # then members are thresholds on several models
     if shared or any(one is None for one in each):
-        return (SCORE,), told[:, None]
+        return (SCORE,), decisive[:, None]
     named = [one for one in each if one is not None]
     values = np.stack([own for _, own in named])  # (B, T, A, n)
     rows = np.arange(values.shape[-1])
     own = values[chosen if len(each) > 1 else np.zeros_like(chosen), :, :, rows]  # (n, T, A)
-    parts = np.stack([_told(own[:, part], ends) for part in range(own.shape[1])], axis=1)
-    names, rest = tuple(named[0][0]), told - parts.sum(axis=1)
-    if np.abs(rest).max(initial=0.0) <= 1e-9 * max(1.0, float(np.abs(told).max(initial=0.0))):
+    parts = np.stack([_deciding(own[:, part], ends) for part in range(own.shape[1])], axis=1)
+    names, rest = tuple(named[0][0]), decisive - parts.sum(axis=1)
+    if np.abs(rest).max(initial=0.0) <= 1e-9 * max(1.0, float(np.abs(decisive).max(initial=0.0))):
         return names, parts
     return (*names, THRESHOLD), np.column_stack([parts, rest])
 
 
 def moves_of(
-    model: Mixture, features: Any, deciding: Callable[[Any], Array], told: Array
+    model: Mixture, features: Any, deciding: Callable[[Any], Array], decisive: Array
 ) -> dict[Any, Array]:
-    """By how much each column that the model reads moves the scores `told` (n,), by its name.
+    """How much each column that the model reads moves the `decisive` (n,), by its name.
 
-    Typical is the middle of the training rows: the median of a number, and of a category what more than
-    half of them have, or none. A category that is one number (`Code`) has no middle, so there all of its
-    values are tried. A score may be as low as it can be for two reasons at once, so that taking one of
-    them away changes nothing. So half of a move is what the row loses without its value, and half is
-    what a row that is typical otherwise gains with it. Of two columns these are Shapley's values.
+    Typical is the middle of the training rows: the median of a number, and for a category the value that
+    more than half of the rows have, or none. A category that is one number (`Code`) has no middle, so
+    all of its values are tried. Two columns may each be reason enough for a low score, so that replacing
+    one of them changes nothing. So half of a move is what the row loses without its value, and half is
+    what an otherwise typical row gains with it. For two columns these are Shapley's values.
     """
     encoding, middle = model.encoding, _middle(model)
     if encoding is None or middle is None or encoding.style == "table":
@@ -276,23 +281,23 @@ def moves_of(
         mean: Array = np.mean(each, axis=0)
         return mean
 
-    if is_sparse(features):  # of which a row that is typical may be dense
-        return {name: told - without(features, name) for name in places}
-    typical = np.repeat(middle[None], len(told), axis=0).astype(features.dtype)
+    if is_sparse(features):  # a typical row of these may be dense
+        return {name: decisive - without(features, name) for name in places}
+    typical = np.repeat(middle[None], len(decisive), axis=0).astype(features.dtype)
     moves = {}
     for name, own in places.items():
         alone = typical.copy()
         alone[:, own] = features[:, own]
-        moves[name] = (told - without(features, name) + deciding(alone) - without(typical, name)) / 2
+        moves[name] = (decisive - without(features, name) + deciding(alone) - without(typical, name)) / 2
     return moves
 
 
 def _middle(model: Mixture) -> Array | None:
-    """The middle of every feature in training (d,), where it is known."""
+    """The middle of every feature in training (d,), if it is known."""
     draw = model.decider.draw
     if draw is not None and draw.feature_scale is not None:
         return np.array(draw.feature_scale.center)
-    encoding = model.encoding  # numbers that are scaled have their mean at 0
+    encoding = model.encoding  # scaled numbers have their mean at 0
     return np.zeros(encoding.width) if encoding is not None and encoding.style == "scaled" else None
 
 
@@ -306,10 +311,10 @@ def _replaced(features: Any, places: list[int], values: Array) -> Any:
 
     keep, put = np.ones(features.shape[1]), np.zeros(features.shape[1])
     keep[places], put[places] = 0.0, values
-    own = features @ diags_array(keep)
+    replaced = features @ diags_array(keep)
     if put.any():
-        own = own + csr_array(np.ones((features.shape[0], 1))) @ csr_array(put[None])
-    return csr_array(own).astype(features.dtype)
+        replaced = replaced + csr_array(np.ones((features.shape[0], 1))) @ csr_array(put[None])
+    return csr_array(replaced).astype(features.dtype)
 
 
 def typical_values(model: Mixture) -> dict[Any, float]:
@@ -321,23 +326,23 @@ def typical_values(model: Mixture) -> dict[Any, float]:
     first = 0
     for column in encoding.columns:
         if isinstance(column, Number | Plain) and column.read_as == "number":
-            own = float(middle[first])
+            value = float(middle[first])
             typical[column.name] = (
-                column.center + column.scale * own if isinstance(column, Number) else own
+                column.center + column.scale * value if isinstance(column, Number) else value
             )
         first += width_of(column)
     return typical
 
 
 def _cells(X: Any, features: Any, name: Any) -> list[Any]:
-    """The values of a column as they were given."""
+    """The values of a column as passed."""
     values = as_array(X[name] if frame_columns(X) else features[:, [int(name)]]).reshape(-1)
     missing = is_missing(values)
-    return [None if gone else value for value, gone in zip(values.tolist(), missing, strict=True)]
+    return [None if absent else value for value, absent in zip(values.tolist(), missing, strict=True)]
 
 
 def _words(name: Any, value: Any, typical: float | None) -> str:
-    """What a row has in a column, beside what is typical.
+    """A row's value in a column, with the typical value.
 
     >>> _words("income", 1.25, 3.1), _words("job", "nurse", None), _words("age", None, 40.0)
     ('income is 1.25 (typically 3.1)', 'job is nurse', 'age is missing')
@@ -345,5 +350,5 @@ def _words(name: Any, value: Any, typical: float | None) -> str:
     if value is None:
         return f"{name} is missing"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    said = f"{value:.6g}" if is_number else str(value)
-    return f"{name} is {said}" + ("" if typical is None else f" (typically {typical:.4g})")
+    shown = f"{value:.6g}" if is_number else str(value)
+    return f"{name} is {shown}" + ("" if typical is None else f" (typically {typical:.4g})")

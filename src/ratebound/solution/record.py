@@ -1,7 +1,7 @@
-"""Where a model came from: what it was trained for and on, how, with what result, by which versions.
+"""A model's provenance: what it was trained for, on which rows, how, with what result and versions.
 
-`Record` goes into a model's file, and with it `Making`: how the model was made, in plain words and
-numbers. `Course` is what a page draws of the candidates; it stays in memory.
+`Record` goes into a model's file, together with `Making`: how the model was made, in plain words and
+numbers. `Course` is the candidates that a page draws; it stays in memory.
 """
 
 from __future__ import annotations
@@ -25,26 +25,34 @@ from ratebound.solution.certificate import Certificate
 from ratebound.solution.price import Price, all_prices
 from ratebound.solution.status import Status
 
-PLAIN = ("setting", "seed", "data", "source", "date", "versions", "audited")  # in a file as they are
+PLAIN = (
+    "setting",
+    "seed",
+    "data",
+    "source",
+    "date",
+    "versions",
+    "audited",
+)  # in files, unchanged
 ASIDE = "set aside to certify"  # a use of rows
 
 
 @dataclass(frozen=True)
 class Making:
-    """What a model was made by, for those who want to make it again.
+    """How a model was made, for making it again.
 
     >>> Making.from_json(Making("rb.Linear()", {"trained on": 800}).to_json()).rows
     {'trained on': 800}
     """
 
-    call: str = ""  # what was asked for, as one would write it in Python
-    rows: dict[str, int] = field(default_factory=dict)  # how many, by what they were used for
+    call: str = ""  # the call, as one would write it in Python
+    rows: dict[str, int] = field(default_factory=dict)  # how many, by their use
     tried: tuple[str, ...] = ()  # the settings that were trained, in words
     compared: tuple[
         str, ...
-    ] = ()  # the same of ways to decide that were judged alike, the chosen one last
-    candidates: int = 0  # kept of all of them
-    ended: str = ""  # what ended training
+    ] = ()  # the same for ways to decide that were judged likewise, the chosen one last
+    candidates: int = 0  # kept from all of them
+    ended: str = ""  # why training ended
 
     def to_json(self) -> dict[str, Any]:
         """Itself as plain data."""
@@ -54,16 +62,19 @@ class Making:
     def from_json(cls, data: Any) -> Making:
         """What `to_json` wrote, checked."""
         names = {each.name for each in fields(cls)}
-        if not isinstance(data, dict) or data.keys() | {"compared"} != names:  # which old files lack
-            raise ValueError("what it says of how it was made is not as it was saved")
+        if not isinstance(data, dict) or data.keys() | {"compared"} != names:  # old files lack it
+            raise ValueError("its description of how it was made is not as it was saved")
         lists = {"tried": tuple(data["tried"]), "compared": tuple(data.get("compared", ()))}
         making = cls(**data | lists)
         words = (making.call, making.ended, *making.tried, *making.compared, *making.rows)
         counts = (making.candidates, *making.rows.values())
         if not all(type(each) is str for each in words):
-            raise ValueError("what it says of how it was made is not words")
+            raise ValueError("its description of how it was made is not text")
         if not all(type(each) is int and each >= 0 for each in counts):
-            raise ValueError("what it says of how it was made counts no rows or candidates")
+            raise ValueError(
+                "its description of how it was made has counts of rows or candidates "
+                "that are not numbers"
+            )
         return making
 
 
@@ -71,9 +82,9 @@ class Making:
 class Course:
     """The candidates that a solution was chosen from, on the rows that they were judged on."""
 
-    setting: Array  # (N,) that each comes from
-    round: Array  # (N,) after which it was kept
-    objectives: Array  # (N,) as the problem says them
+    setting: Array  # (N,) the setting that each comes from
+    round: Array  # (N,) the round after which it was kept
+    objectives: Array  # (N,) as the problem states them
     violations: Array  # (N, m), feasible where <= 0
     scale: Array | float  # (m,) the units that violations are compared in
     lower_is_better: bool  # whether the objective is minimised
@@ -94,14 +105,14 @@ class Course:
 
 
 def course_of(trace: Trace) -> Course:
-    """What a page draws of a trace."""
+    """The candidates of a trace, for a page to draw."""
     shown = trace.problem.shown(trace.objectives)
     down = trace.problem.sense == "minimize"
     return Course(trace.setting, trace.round, shown, trace.violations, trace.scale, down)
 
 
 class Pending(Mapping[str, Any]):
-    """Values by name, of which one is worked out when it is first asked for; a plain dict in files."""
+    """Values by name, one of them computed when it is first read; a plain dict in files."""
 
     def __init__(self, name: str, work: Callable[[], Any], known: dict[str, Any]) -> None:
         self._name, self._work, self._known = name, work, known
@@ -135,24 +146,24 @@ class Record:
     status: Status
     objectives: Mapping[str, float] = field(default_factory=dict)  # "train" and every watched population
     violations: Mapping[str, Array] = field(default_factory=dict)  # (m,) each, feasible where <= 0
-    setting: int | None = None  # the setting its members come from, None where from several
-    seed: int | None = None  # that training was given, such as random_state=0; None if it was drawn
+    setting: int | None = None  # the setting its members come from; None if from several
+    seed: int | None = None  # the seed passed to training, such as random_state=0; None if it was drawn
     data: str | None = None  # the digest of the training rows, `Compiled.digest`
-    source: str | None = None  # the digest of the files that these rows are from, if from any
-    date: str | None = None  # when it was saved, where `save` was told
+    source: str | None = None  # the digest of the files that these rows come from, if any
+    date: str | None = None  # when it was saved, if `save` was given a date
     versions: dict[str, str] = field(
         default_factory=lambda: dict(versions("ratebound", "numpy"))
-    )  # it was made with
+    )  # installed when it was made
     audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
     certificate: Certificate | None = None  # from rows it was neither trained nor chosen on
-    prices: tuple[Price, ...] = ()  # of its promises, as they were read from a file
-    gap: float | None = None  # by how much other offsets may be better at most, where they were searched
+    prices: tuple[Price, ...] = ()  # its promises' prices, if read from a file
+    gap: float | None = None  # how much better other offsets can be at most, if they were searched
     drawn: tuple[float, float] | None = None  # the shares of decisions and of yeses that a draw makes
-    made: Making = field(default_factory=Making)  # by which call, of how many rows
-    baselines: tuple[Baseline, ...] = ()  # itself, and the simplest models beside it, as it was judged
-    beside: tuple[str, ...] = ()  # what these say: a sentence or two each
-    course: Course | None = None  # the candidates of its training, where it was not read from a file
-    pool: Pool | None = None  # what it was chosen from, where it was not read from a file
+    made: Making = field(default_factory=Making)  # which call made it, from how many rows
+    baselines: tuple[Baseline, ...] = ()  # itself, and the simplest models beside it, judged alike
+    beside: tuple[str, ...] = ()  # what these show, in a sentence or two each
+    course: Course | None = None  # the candidates of its training, unless it was read from a file
+    pool: Pool | None = None  # what it was chosen from, unless it was read from a file
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -161,7 +172,7 @@ class Record:
 
     @property
     def priced(self) -> tuple[Price, ...]:
-        """What its promises cost, computed where there is a pool to do so."""
+        """What its promises cost, computed if there is a pool for it."""
         if self.pool is None or not isinstance(self.problem.objective, Expression):
             return self.prices
         return all_prices(self.pool, self.problem)
@@ -210,10 +221,10 @@ class Record:
         drawn = data.get("drawn")
         if drawn is not None and not (len(drawn) == 2 and all(0 <= float(each) <= 1 for each in drawn)):
             raise ValueError(f"the shares of draws in its record are {drawn!r}")
-        beside = tuple(data.get("beside", ()))  # files of before there were any have none
+        beside = tuple(data.get("beside", ()))  # older files have none
         if not all(type(each) is str for each in beside):
-            raise ValueError("what its record says of the simplest models is not words")
-        certificate = data.get("certificate")  # files of before there were any have none
+            raise ValueError("what its record says about the simplest models is not text")
+        certificate = data.get("certificate")  # older files have none
         return cls(
             problem=problem,
             status=_status(data["status"], constraints),
@@ -238,7 +249,7 @@ def _status(data: dict[str, Any], constraints: tuple[Constraint, ...]) -> Status
 
     violation, message = float(data["violation"]), str(data["message"])
     broken, conflict = named(data["broken"]), named(data["conflict"])
-    confidence = data.get("confidence")  # files of before it was said have none
+    confidence = data.get("confidence")  # older files have none
     if confidence is not None and not 0.0 <= float(confidence) <= 1.0:
         raise ValueError(f"the confidence in its status is {confidence!r}")
     said = str(data.get("reached", ""))

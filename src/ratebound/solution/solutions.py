@@ -21,13 +21,13 @@ from ratebound.solution.mixture import Mixture, mixture
 def last_iterate(trace: Trace) -> Mixture:
     """The model training ended with.
 
-    It may break promises that an iterate before it kept: the multipliers go to and fro. It is what most
-    training loops deploy, and stands here to compare with.
+    It may break promises that an earlier iterate kept, because the multipliers oscillate. Most training
+    loops deploy it; it is here for comparison.
 
     Parameters
     ----------
     trace : Trace
-        Of one setting, such as ``trace.of_setting(0)``.
+        A trace of one setting, such as ``trace.of_setting(0)``.
 
     Returns
     -------
@@ -56,17 +56,17 @@ def last_iterate(trace: Trace) -> Mixture:
 def best_iterate(trace: Trace, *, ranking: Literal["clipped", "literal"] = "clipped") -> Mixture:
     """The best single model on the training rows.
 
-    Of the candidates that keep every constraint, the one with the lowest objective. Where none does,
-    the paper's rank heuristic: the ranks of objective and worst violation are taken among all
-    candidates, and the candidate whose larger rank is smallest wins, ties going to the lower objective.
+    It is the candidate with the lowest objective among the candidates that keep every constraint. If
+    none does, the paper's rank heuristic decides: objective and worst violation are ranked among all
+    candidates, and the candidate whose larger rank is smallest wins; a tie goes to the lower objective.
 
     Parameters
     ----------
     trace : Trace
-        Of any number of settings.
+        A trace of any number of settings.
     ranking : {"clipped", "literal"}, default="clipped"
-        With "literal" ranks decide always, and reward room to spare, as the paper has it. By default
-        room to spare counts for nothing: a promise is kept or it is not.
+        With "literal", ranks always decide and reward a margin, as in the paper. By default a margin
+        counts for nothing: a promise is kept or it is not.
 
     Returns
     -------
@@ -92,22 +92,22 @@ def best_iterate(trace: Trace, *, ranking: Literal["clipped", "literal"] = "clip
 def average(
     trace: Trace, *, weighting: Literal["theorem", "uniform"] | Sequence[float] | Array = "theorem"
 ) -> Mixture:
-    """All iterates mixed: the T-stochastic solution, of which the theorems speak.
+    """All iterates mixed: the T-stochastic solution, which the theorems are about.
 
     Parameters
     ----------
     trace : Trace
-        Of one setting, with all its iterates: ``keep=rb.Keep()``.
+        A trace of one setting, with all its iterates: ``keep=rb.Keep()``.
     weighting : {"theorem", "uniform"} or array of shape (N,), default="theorem"
         Theorem 2 weighs the iterates of a swap-regret game by the objective's multiplier; "uniform" is
-        what the paper's tables show. For the other games both are uniform. Weights of one's own, such as
-        `ratebound.solution.shrink_weights` gives, mix snapshots of a loop of one's own:
+        what the paper's tables show. For the other games both are uniform. Your own weights, such as the
+        result of `ratebound.solution.shrink_weights`, mix snapshots of your own loop:
         ``rb.average(rb.trace_of(compiled, snapshots), weighting=weights)``.
 
     Returns
     -------
     Mixture
-        Of as many models as there are iterates; `rb.shrink` needs few, and is as good or better.
+        As many models as there are iterates; `rb.shrink` needs few, and is as good or better.
 
     Examples
     --------
@@ -122,49 +122,51 @@ def average(
     _one_setting(trace, "average")
     trace = trace.iterates
     if trace.frontier:
-        raise ValueError("this trace keeps the frontier alone, and average needs all: keep=rb.Keep()")
+        raise ValueError(
+            "this trace has only the frontier, but average needs all iterates: keep=rb.Keep()"
+        )
     if not isinstance(weighting, str):
         return mixture(trace, _own_weights(weighting, len(trace)))
     if weighting not in ("theorem", "uniform"):
         raise ValueError(f"weighting must be 'theorem', 'uniform' or weights, got {weighting!r}")
     by_theorem = weighting == "theorem" and trace.averaging == "by objective"
-    if trace.answered is not None:  # of an oracle's fits, those that were answers
+    if trace.answered is not None:  # only the oracle's fits that were answers to multipliers
         weights = trace.answered[:, int(by_theorem)]
     else:
         weights = trace.multipliers[:, 0] if by_theorem else np.ones(len(trace))
-    if not weights.any():  # an objective that was never weighed at all
+    if not weights.any():  # the objective never had any weight
         weights = np.ones(len(trace))
     return mixture(trace, weights / weights.sum())
 
 
 def _own_weights(given: Sequence[float] | Array, count: int) -> Array:
-    """Weights of one's own, as probabilities."""
+    """A caller's weights, as probabilities."""
     weights = np.asarray(given, dtype=float)
     if weights.shape != (count,):
-        raise ValueError(f"weighting: {count} iterates take as many weights, got shape {weights.shape}")
+        raise ValueError(f"weighting: {count} iterates need {count} weights, got shape {weights.shape}")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise ValueError("weighting: weights are not negative, and not all of them are 0")
+        raise ValueError("weighting: weights must be at least 0, and one of them above 0")
     return weights / weights.sum()
 
 
 def shrink(trace: Trace) -> Mixture:
     """The best mixture of at most m+1 candidates: the m-stochastic solution.
 
-    Of all mixtures of the candidates, none keeps the constraints at a lower objective on the training
-    rows. That is a linear program, whose solution needs at most one model more than there are
-    constraints. By an objective that is no sum of rates it is the best mixture too, and the status says
-    how sure that is.
+    No mixture of the candidates keeps the constraints at a lower objective on the training rows. Finding
+    it is a linear program, whose solution needs at most one model more than there are constraints. If
+    the objective is not a sum of rates, it is still the best mixture, and the status says how far from
+    the best it may be.
 
     Parameters
     ----------
     trace : Trace
-        Candidates of all settings are pooled; pass ``trace.of_setting(k)`` for those of one.
+        Candidates of all settings are pooled; pass ``trace.of_setting(k)`` for one setting.
 
     Returns
     -------
     Mixture
-        Where no mixture keeps every constraint, the one whose worst violation is least; its `status`
-        says which are at odds.
+        If no mixture keeps every constraint, it is the mixture with the least worst violation; its
+        `status` says which constraints conflict.
 
     Examples
     --------
@@ -195,17 +197,17 @@ def select(
 ) -> Mixture:
     """The solution of the setting that does best on a watched population.
 
-    Settings whose solution keeps every constraint there come before those whose solution does not. In
-    either group, those that keep the constraints on the training rows come first. The rest is as for
-    `best_iterate`.
+    Settings whose solution keeps every constraint there come before the other settings. Within each of
+    these two sets, settings that keep the constraints on the training rows come first. The rest is as
+    for `best_iterate`.
 
     Parameters
     ----------
     trace : Trace
-        Of several settings, with ``watch={"validation": compiled}``.
+        A trace of several settings, with ``watch={"validation": compiled}``.
     solution : callable, default=rb.shrink
-        From a trace to a mixture, such as `rb.best_iterate`. The default keeps what can be kept, at the
-        least cost.
+        A function from a trace to a mixture, such as `rb.best_iterate`. The default keeps what can be
+        kept, at the least cost.
     on : str, default="validation"
         The watched population, or "train".
     ranking : {"clipped", "literal"}, default="clipped"
@@ -214,7 +216,7 @@ def select(
     Returns
     -------
     Mixture
-        Its `setting` says which it was.
+        The chosen setting is its `setting`.
 
     Examples
     --------
@@ -255,8 +257,8 @@ def best_by_rank(
     """Which candidate minimises max(rank of objective, rank of worst violation), in units.
 
     Ties share the lowest rank; violations within `TOLERANCE` are ties. Unless `ranking` is "literal",
-    candidates that keep every constraint go before all others, by objective: ranks among a few
-    candidates say too little to give up a kept promise.
+    candidates that keep every constraint rank first, by objective: ranks among a few candidates are too
+    coarse to give up a kept promise for.
 
     >>> best_by_rank(np.array([0.1, 0.2, 0.3]), np.array([0.5, -0.1, -0.4]))
     1
@@ -270,7 +272,7 @@ def best_by_rank(
 
 
 def _ranks(values: Array, tolerance: float = 0.0) -> Array:
-    """How many are lower by more than `tolerance`."""
+    """For each value, how many are lower by more than `tolerance`."""
     return np.searchsorted(np.sort(values), values - tolerance, side="left")
 
 
@@ -278,7 +280,7 @@ def _one_setting(trace: Trace, name: str) -> None:
     check_trace(name, trace)
     if len(trace.settings) > 1:
         raise ValueError(
-            f"{name} needs the iterates of one setting, this trace has {len(trace.settings)}: use "
+            f"{name} needs the iterates of one setting, but this trace has {len(trace.settings)}: use "
             f"rb.{name}(trace.of_setting(0)), or rb.select(trace, rb.{name})"
         )
 
@@ -288,9 +290,9 @@ class Stalled:
     """Stops the game after `patience` kept rounds in which the shrunk mixture has not improved.
 
     Better is a lower worst violation, or an equal one with a lower objective, by more than `tolerance`.
-    With `on`, the mixture is still the best of the training rows, but judged on a watched population.
-    The mixture was not chosen by its violations there, so these never settle; better is then a lower
-    sum of the objective and the worst violation.
+    With `on`, the mixture is still the best on the training rows, but is judged on a watched population.
+    It was not chosen by its violations there, so these never settle; better then means a lower sum of
+    the objective and the worst violation.
 
     >>> from ratebound import play
     >>> stop = Stalled(patience=5)  # for play(..., stop=stop)

@@ -1,4 +1,4 @@
-"""Whether the promises are kept, and if not, which of them are at odds and what would help.
+"""Whether the promises are kept, and if not, which of them conflict and what would help.
 
 How far to relax a constraint is found by solving the program again, with it relaxed and all others kept.
 The amount is rounded up and checked: relaxing by the digits printed is enough.
@@ -30,9 +30,9 @@ from ratebound.rates.expressions import Area, Constraint, Expression, OfScores, 
 from ratebound.rates.kinds import KINDS
 
 KEPT = "feasible: every constraint is kept on the training rows"
-PRICED = 1e-6  # of the dual: constraints with more are at odds
-MOST_NAMED = 5  # constraints are named one by one up to here
-FIRST_SENTENCE = re.compile(r'(?:"[^"]*"|.)*?\.(?=\s|$)', re.DOTALL)  # stops in values end no sentence
+PRICED = 1e-6  # in the dual: constraints with more conflict
+MOST_NAMED = 5  # constraints that are named one by one, at most
+FIRST_SENTENCE = re.compile(r'(?:"[^"]*"|.)*?\.(?=\s|$)', re.DOTALL)  # not a stop within a value
 
 # The least t at which something has violations of at most `room + elastic * t`, both (m,) and in units;
 # see `least_violation`.
@@ -41,29 +41,29 @@ Program = Callable[[Array, Array], LeastViolation]
 
 @dataclass(frozen=True)
 class Status:
-    """Whether promises are kept, and what to do where they are not.
+    """Whether promises are kept, and what to do if they are not.
 
     Parameters
     ----------
     feasible : bool
         Whether every constraint is kept on the training rows, to rounding.
     violation : float
-        The worst broken constraint's, in its own units; 0 where feasible.
+        The worst broken constraint's violation, in its own units; 0 if feasible.
     broken : tuple of Constraint
-        Those that this solution breaks, the worst first.
+        The constraints that this solution breaks, the worst first.
     conflict : tuple of Constraint
-        Those that no mixture of the candidates can keep together.
+        The constraints that no mixture of the candidates can keep together.
     message : str
-        All this in words, with how far to relax what.
+        All this in words, with which constraint to relax and how far.
     confidence : float, default=None
-        The confidence with which all hold on new rows: at most a share of one minus this of all samples
-        leads to a claim as high as this that is false. None if that was not asked for.
+        The confidence with which all hold on new rows: a claim this high or higher is false in at most a
+        share of one minus this of all samples. None if it was not asked for.
     reached : str, default=""
-        What is reached of a goal that is no sum of rates, and how far from the best.
+        What is reached for a goal that is not a sum of rates, and how far that is from the best.
     left_out : str, default=""
-        The groups of which nothing is promised, as ``min_rows=`` asked.
+        The groups that have no promises because of ``min_rows=``.
     guessed : str, default=""
-        What promises about groups that are guessed or missing rest on.
+        What promises about guessed or missing groups rest on.
     beside : str, default=""
         What the promises cost, and whether one decision for everyone is as good.
 
@@ -95,16 +95,16 @@ class Status:
 
 
 class PromisesBroken(UserWarning):
-    """A model was fitted, and breaks promises on the rows it was fitted to."""
+    """A fitted model breaks promises on the rows it was fitted to."""
 
 
 def warn_if_broken(status: Status, who: Any) -> None:
-    """Warn in the first sentence of a status that promises are broken, as of the caller of `who.fit`."""
+    """Warn of broken promises in the first sentence of a status, as if from the caller of `who.fit`."""
     if not status.feasible:
         first = FIRST_SENTENCE.match(status.message)
         words = first.group() if first else status.message
-        told = f"{type(who).__name__}: {words.removesuffix('.')}. See status_."
-        warnings.warn(told, PromisesBroken, stacklevel=3)
+        warning = f"{type(who).__name__}: {words.removesuffix('.')}. See status_."
+        warnings.warn(warning, PromisesBroken, stacklevel=3)
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ class SearchWords:
     """What was searched for a solution, in the words the advice uses."""
 
     nothing: str  # the subject of "... keeps this"
-    by: str  # what cannot keep constraints together
-    better: str  # what to do besides relaxing them
-    enough: str = ""  # said where all constraints can be kept, and this solution breaks some
-    closer: str = ""  # what comes closer, where this solution is not the closest
+    by: str  # the object of "cannot be kept together by ..."
+    better: str  # the alternative to relaxing them
+    enough: str = ""  # said if all constraints can be kept, but this solution breaks some
+    closer: str = ""  # what comes closer, if this solution is not the closest
 
 
 ITERATES = SearchWords(
@@ -128,7 +128,7 @@ ITERATES = SearchWords(
 
 
 def reached(problem: Problem, objective: float, gap: float, search: SearchWords) -> str:
-    """What a solution reaches of a goal, and how far that is from the best, in words."""
+    """What a solution reaches for a goal, and how far that is from the best, in words."""
     value = f"{problem.objective} is {problem.shown(objective):.4f}"
     if not np.isfinite(gap):
         return f"{value}; how far that is from the best is not known."
@@ -160,13 +160,13 @@ def status_in(
     scale: Any = 1.0,
     unsolved: str = "",
 ) -> Status:
-    """The status of a solution with violations `own` (m,), where `program` searches for others."""
+    """The status of a solution with violations `own` (m,); `program` searches for others."""
     scale = np.broadcast_to(np.asarray(scale, dtype=float), len(own))
     note = unsolved and f" The linear program failed ({unsolved}): a better mixture may exist."
-    said = KEPT
+    feasible = KEPT
     if any(isinstance(constraint.left, Area) for constraint in constraints):
-        said += ", areas to the width of their bins: an audit measures them exactly"
-    status = status_there(constraints, own, scale, said + (f".{note}" if note else ""))
+        feasible += ", areas to the width of their bins: an audit measures them exactly"
+    status = status_there(constraints, own, scale, feasible + (f".{note}" if note else ""))
     if status.feasible:
         return status
     message, conflict = f"{status.message}.{note}", list[int]()
@@ -181,9 +181,9 @@ def status_in(
 
 
 def status_there(constraints: Sequence[Constraint], own: Array, scale: Array, feasible: str) -> Status:
-    """The status of violations `own` (m,) without a search for others; `feasible` is said where kept.
+    """The status of violations `own` (m,) without a search; `feasible` is the message if all are kept.
 
-    Otherwise it says how many constraints are broken, and which by how much, the first few of them.
+    Otherwise the message says how many constraints are broken, and by how much the first few are.
     """
     order = np.argsort(-own / scale, kind="stable")
     broken = order[~kept(own, scale)[order]].tolist()
@@ -208,21 +208,21 @@ def advise(
     program: Program,
     closest: bool,
 ) -> tuple[list[int], str]:
-    """The constraints at odds, and what to do; `closest` says that this solution violates least."""
+    """The constraints in conflict, and what to do; `closest` is true if this solution violates least."""
     conflict, words = _advised(search, constraints, scale, least, program, closest)
     return conflict, words + _flattered(constraints[i] for i in conflict)
 
 
 def _flattered(constraints: Iterable[Constraint]) -> str:
-    """What to think of where an existing model's right decisions are compared with."""
+    """A caution for comparisons with an existing model's right decisions."""
     rates = (rate for each in constraints for rate in each.rates)
     versus = [r.versus for r in rates if KINDS[r.kind].versus and KINDS[r.kind].labels]
     if not versus:
         return ""
     return (
-        f" If the model behind {versus[0]!r} was trained on these rows, it does better on them than on "
-        "new ones, and the comparison flatters it: give its decisions out of fold, or rows that it has "
-        "not seen."
+        f" If the model behind {versus[0]!r} was trained on these rows, it does better on them than "
+        "on new rows, and the comparison flatters it: give its decisions out of fold, or rows that it "
+        "has not seen."
     )
 
 
@@ -257,15 +257,15 @@ def _advised(
 def remedy(
     constraints: Sequence[Constraint], scale: Array, least: LeastViolation, program: Program
 ) -> tuple[list[int], Array, Array | None]:
-    """The constraints at odds, which may be relaxed (m,), and by how much (m,) where that helps."""
+    """The constraints in conflict, which may be relaxed (m,), and by how much (m,) if that helps."""
     chosen = _at_odds(least, program)
     conflict = [int(i) for i in np.argsort(-least.prices, kind="stable") if chosen[i]]
-    free = chosen & ~_budgets(constraints)  # the budgets of areas and tops are nobody's to relax
+    free = chosen & ~_budgets(constraints)  # the budgets of areas and tops cannot be relaxed by a user
     return conflict, free, _amounts(free, scale, program)
 
 
 def broken_by(constraint: Constraint, amount: float) -> str:
-    """By how much a constraint is broken; a ratio's violation is that of its cross-multiplied form."""
+    """By how much a constraint is broken; for a ratio, in its cross-multiplied form."""
     ratio = constraint.left
     if not isinstance(ratio, Ratio):
         return f"by {amount:.4g}"
@@ -275,7 +275,7 @@ def broken_by(constraint: Constraint, amount: float) -> str:
 
 
 def _at_odds(least: LeastViolation, program: Program) -> Array:
-    """Constraints (m,) that cannot be kept together, where all others can."""
+    """Constraints (m,) that cannot be kept together, while all others can."""
     chosen: Array = least.prices > PRICED
     for _ in range(MOST_NAMED):
         others = program(np.where(chosen, np.inf, 0.0), np.ones(len(chosen)))
@@ -288,7 +288,7 @@ def _at_odds(least: LeastViolation, program: Program) -> Array:
 def _amounts(chosen: Array, scale: Array, program: Program) -> Array | None:
     """How much the chosen constraints must be relaxed (m,), rounded up, so that all can be kept.
 
-    None where relaxing these is not enough, no matter by how much.
+    None if relaxing these is not enough, however far.
     """
     every = np.ones(len(chosen))
     if not chosen.any() or program(np.where(chosen, np.inf, 0.0), every).violation > 0:
@@ -303,7 +303,7 @@ def _amounts(chosen: Array, scale: Array, program: Program) -> Array | None:
 
 
 def rounded_up(amount: float) -> float:
-    """The least number of four digits that is not below `amount`.
+    """The least number of four digits that is at least `amount`.
 
     >>> rounded_up(0.123412), rounded_up(0.5), rounded_up(6.0)
     (0.1235, 0.5, 6.0)
@@ -318,7 +318,7 @@ def rounded_up(amount: float) -> float:
 def _relaxing(
     constraints: Sequence[Constraint], conflict: list[int], chosen: list[int], amounts: Array
 ) -> str:
-    """In words: by how much to relax the chosen constraints of a conflict."""
+    """How much to relax the chosen constraints of a conflict, in words."""
     by = [broken_by(constraints[i], amounts[i]) for i in chosen]
     if len(conflict) == 1:
         return f"relax it ({by[0]})"

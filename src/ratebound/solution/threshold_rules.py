@@ -1,7 +1,7 @@
-"""Rules: ways to decide that leave nothing to chance, each a model and a threshold for every group.
+"""Rules decide without chance: each is a model and a threshold for every group.
 
-Mixtures draw among them. Their scores come some rows at a time, so that the exact rates of many rules on
-rows on disk are counted in one pass.
+Mixtures draw among them. Their scores are computed some rows at a time, so the exact rates of many rules
+on rows on disk are counted in one pass.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ThresholdRules:
         return len(self.decider.at)
 
     def scores(self, compiled: Compiled) -> Iterator[Array]:
-        """Scores (M, A, b) of all rules, of some rows of a problem at a time, in order."""
+        """Scores (M, A, b) of all rules, for some rows of a problem at a time, in order."""
         each = max(len(self), len(self.parameters)) * score_count(compiled.decisions)
         many, known = max(1, AT_ONCE // 4 // each), self.decider.columns
         for population in compiled.populations.values():
@@ -55,7 +55,7 @@ class ThresholdRules:
         return relative
 
     def drawn(self, mixture: Mixture) -> Mixture:
-        """The mixture of rules that `found` is, whose parameters are the numbers of rules."""
+        """The mixture of rules for a `mixture` whose parameters are the numbers of rules."""
         chosen = mixture.parameters[:, 0].astype(int)
         used, model = np.unique(self.decider.model[chosen], return_inverse=True)
         decider = replace(self.decider, model=model.reshape(len(chosen), -1), at=self.decider.at[chosen])
@@ -68,7 +68,7 @@ class ThresholdRules:
 
 
 def rules_of_candidates(trace: Trace) -> ThresholdRules:
-    """The candidates of a trace, at the thresholds that they have."""
+    """The candidates of a trace, at their own thresholds."""
     unmoved = np.zeros((len(trace), score_count(len(trace.classes))))
     at = unmoved if trace.at is None else trace.at
     draw = Draw(feature_scale=trace.feature_scale)
@@ -78,7 +78,7 @@ def rules_of_candidates(trace: Trace) -> ThresholdRules:
 
 
 def rules_of_mixtures(mixtures: Sequence[Mixture]) -> ThresholdRules:
-    """The rules that mixtures by the same known groups draw among."""
+    """The rules that mixtures with the same known groups draw among."""
     models, start = [], 0
     deciders = [each.decider for each in mixtures if isinstance(each.decider, GroupThresholds)]
     for mixture, decider in zip(mixtures, deciders, strict=True):
@@ -92,7 +92,7 @@ def rules_of_mixtures(mixtures: Sequence[Mixture]) -> ThresholdRules:
 
 
 def numbered(trace: Trace, count: int) -> Trace:
-    """A trace of so many rules, whose parameters are their numbers, and whose values are not known."""
+    """A trace of `count` rules, whose parameters are their numbers and whose values are not known."""
     few = trace.only(np.zeros(count, dtype=int))
     setting, numbers = np.full(count, NO_SETTING), np.arange(count)[:, None]
     return replace(few, parameters=numbers, setting=setting, at=None)

@@ -39,8 +39,8 @@ from ratebound.solution.mixture import Members, Mixture
 from ratebound.solution.record import Record
 from ratebound.solution.status import SearchWords, reached, status_in
 
-PROOFS = 2**23  # work to prove how near offsets are to the best, of all models and groups together
-PROVEN = 4  # models up to which that is tried
+PROOFS = 2**23  # work for proving how near offsets are to the best, over all models and groups together
+PROVEN = 4  # the most models for which that is tried
 SAME = 1e-14  # weights that differ by no more are equal but for rounding
 
 FEW_GROUPS = 20  # groups that are never too many
@@ -63,14 +63,13 @@ def thresholds(
 ) -> Mixture:
     """The best thresholds for `problem`, one for each combination of the `known` columns.
 
-    Of all policies that choose thresholds by group, where need be at random, none keeps the constraints
-    at a lower objective: this is one linear program, solved exactly. At most m groups leave anything to
-    chance.
+    No policy that chooses thresholds by group, at random if necessary, keeps the constraints at a lower
+    objective. This is one linear program, solved exactly. At most m groups leave anything to chance.
 
-    With D > 2 classes there is an offset for each class: decided is the class whose score exceeds its
-    offset most. The offsets are searched for, and ``policy.record.gap`` is by how much the objective of
-    the best ones may be lower, 0 where that is proven to be none. Of a trace a few iterates are
-    searched, and of more than four models nothing is proven: then the gap is infinite.
+    With D > 2 classes there is an offset for each class, and the class whose score exceeds its offset
+    most is decided. The offsets are found by a search, and ``policy.record.gap`` is how much lower the
+    objective of the best offsets may be: 0 if these are proven to be the best. With a trace a few
+    iterates are searched, and for more than four models nothing is proven: then the gap is infinite.
 
     Parameters
     ----------
@@ -79,28 +78,27 @@ def thresholds(
     scores : array, Trace, Mixture or mapping
         Any model's scores on the rows of `train`, (n,), or (B, n) of several models to choose among in
         every group; with D > 2 classes (D, n) or (B, D, n). Or a `Trace` or `Mixture`, for thresholds on
-        its models. Where the problem speaks of several populations, a mapping from their names and
-        "train".
+        its models. If the problem names several populations, a mapping from their names and "train".
     train : Population
-        The rows, with labels and the columns that promises speak of.
+        The rows, with labels and the columns that promises use.
     known : list of str
-        What may be looked at when deciding, besides the score: groups, say, or the decision of the model
-        in use. It has no default, as that is yours to say; with ``[]`` there is one threshold for
-        everyone.
+        The columns that may be looked at when deciding, besides the score: groups, for example, or the
+        decision of the live model. It has no default, as this is your choice; with ``[]`` there is one
+        threshold for everyone.
     **others : Population
         The populations that rates name with ``on=``, as in `rb.compile`.
 
     Returns
     -------
     Mixture
-        It decides on what it was made from: ``policy.predict(scores, columns=people)`` for scores, where
-        several models' are (n, B), and those of several classes (n, D) or (n, B, D); ``policy.predict(X,
+        It decides from what it was made from: ``policy.predict(scores, columns=people)`` for scores, (n,
+        B) for several models, and (n, D) or (n, B, D) for several classes; ``policy.predict(X,
         columns=people)`` for a trace's or mixture's models. ``print(policy.rule)`` shows the rule.
 
     Raises
     ------
     ValueError
-        If a known column is not in the rows, or a promise speaks of a group that is not.
+        If a known column is not in the rows, or a promise is about a group that is not.
 
     Examples
     --------
@@ -139,13 +137,13 @@ def thresholds_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Mixt
 
 
 def pool_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> Pool:
-    """What `thresholds_on` chooses from, and would at other bounds, and the price of each constraint."""
+    """What `thresholds_on` chooses from, also at other bounds, and the price of each constraint."""
     rankings = ranked_on(scores, compiled, known)
     return pool_of_thresholds(rankings, best_of_thresholds(rankings, compiled.goal))
 
 
 def ranked_on(scores: Any, compiled: Compiled, known: Sequence[str]) -> list[Candidates]:
-    """Every threshold there is, for each model and known group."""
+    """Every possible threshold, for each model and known group."""
     group = known_groups(known, compiled)[2]
     return _ranked(compiled, _base(scores, compiled, list(compiled.populations)), group)
 
@@ -167,17 +165,17 @@ class Base:
     scores: Array  # (B, A, n)
     scorer: Scorer
     parameters: Array  # (B, P)
-    settings: Array  # (B,) the settings of a game they come from, NO_SETTING for none
+    settings: Array  # (B,) the settings of the game they come from, NO_SETTING for none
     draw: Draw  # how a member is drawn
     options: dict[str, Any] = field(default_factory=dict)  # of the mixture they come from
 
     @property
     def search(self) -> SearchWords:
-        """How the best of its thresholds are found: among all, or offsets by a search."""
+        """How its best thresholds are found: among all of them, or for offsets by a search."""
         return SCORES if self.scores.shape[1] == 1 else SEARCHED
 
     def apart(self, scores: Array) -> float:
-        """How far two scores must lie apart to be told apart again when they are computed anew."""
+        """How far apart two scores must lie to stay in order when they are computed again."""
         return 0.0 if self.draw.bare_scores else apart(scores)
 
 
@@ -193,8 +191,8 @@ def _base(scores: Any, compiled: Compiled, names: list[str]) -> Base:
     if not np.isfinite(base.scores).all():
         model, _, row = (int(i) for i in np.argwhere(~np.isfinite(base.scores))[0])
         raise ValueError(
-            f"scores hold NaN or infinite values, first of model {model} in row {row}, so there is no "
-            "order to set a threshold in: fill or cap them first"
+            f"scores hold NaN or infinite values, first for model {model} in row {row}, so rows have "
+            "no order for a threshold: fill or cap them first"
         )
     return base
 
@@ -219,7 +217,7 @@ def _members(mixture: Mixture, compiled: Compiled) -> Base:
 
 
 def _given(scores: Any, compiled: Compiled, names: list[str]) -> Base:
-    """Scores as they are, of one model or more, or a mapping to such; each model repeats its own."""
+    """Scores of one model or more, or a mapping to such scores; each model returns its own scores."""
     if isinstance(scores, Mapping):
         missing = [name for name in names if name not in scores]
         if missing:
@@ -269,7 +267,7 @@ def _mixture(
     gap = policy.gap
     if policy.solved is not None:
         assert compiled.goal is not None
-        gap = gap if gap == 0 else np.inf  # it is that of the last linear program, in its own units
+        gap = gap if gap == 0 else np.inf  # it belongs to the last linear program, in its own units
         objective = float(compiled.goal.value(expected[1 + len(violations) :]))
         words = reached(compiled.problem, objective, policy.solved.gap, base.search)
         status = replace(status, reached=words)
@@ -291,15 +289,15 @@ def _mixture(
 def _members_of(policy: Policy, rankings: Sequence[Candidates]) -> tuple[Array, Array]:
     """Weights (M,) of members, and the policy's column (M, groups) that each has for every group.
 
-    Each group's columns are laid out along [0, 1), the most generous first, each as long as it is
-    probable. In a stretch between two ends no group changes: that is a member.
+    Each group's columns are laid out along [0, 1), the most generous first, each as long as its
+    probability. Between two neighbouring ends no group changes: each such stretch is a member.
     """
     columns = policy.columns
     pairs = zip(columns.model, columns.candidate, strict=True)
     generous = [rankings[model].generosity(candidate) for model, candidate in pairs]
     order = np.lexsort((columns.candidate, columns.model, -np.array(generous), columns.group))
     starts = np.flatnonzero(np.diff(columns.group[order], prepend=-1))
-    laid = np.split(order, starts[1:])  # the columns of each group
+    laid = np.split(order, starts[1:])  # each group's columns
     ends = {group: np.cumsum(policy.weights[own]) for group, own in enumerate(laid) if len(own) > 1}
     breaks = np.sort(np.concatenate([np.zeros(1), *(own[:-1] for own in ends.values()), np.ones(1)]))
     breaks = breaks[np.append(np.diff(breaks) > SAME, True)]
@@ -316,7 +314,7 @@ def _members_of(policy: Policy, rankings: Sequence[Candidates]) -> tuple[Array, 
 
 
 def _check_decisions(compiled: Compiled) -> None:
-    """Raise for rates at other thresholds: thresholds by group are set for the decisions alone."""
+    """Raise for rates at other thresholds: thresholds by group are set for the decisions only."""
     for block in compiled.blocks:
         rows = np.flatnonzero(np.diff(block.net.indptr))
         if block.at == 0.0 or not len(rows):
@@ -348,7 +346,7 @@ def known_groups(
 ) -> tuple[tuple[str, ...], tuple[tuple[Value | None, ...], ...], Array]:
     """The known columns, the combinations of their values that occur, and which each row has (n,).
 
-    Raises where thresholds cannot be set for this problem or by these columns; that needs no model.
+    Raises if thresholds cannot be set for this problem or by these columns; that needs no model.
     """
     _check_decisions(compiled)
     names, rows = known_names(known), len(compiled.cells)
@@ -372,7 +370,7 @@ def known_groups(
 
 
 def _column(name: str, compiled: Compiled) -> list[Any]:
-    """A known column of all rows, which may be anything but the label."""
+    """A known column of all rows, which may be anything except the label."""
     held: list[Any] = []
     beside_labels: set[tuple[Any, int]] = set()
     for on, population in compiled.populations.items():
@@ -386,8 +384,8 @@ def _column(name: str, compiled: Compiled) -> list[Any]:
     pairs = len(beside_labels)
     if pairs > 1 and all(len(set(part)) == pairs for part in zip(*beside_labels, strict=True)):
         raise ValueError(
-            f"known: column {name!r} equals the label on every row, which is not known when deciding: "
-            "leave it out"
+            f"known: column {name!r} equals the label on every row, and the label is not known when "
+            "deciding: leave it out"
         )
     return held
 
