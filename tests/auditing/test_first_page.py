@@ -102,6 +102,26 @@ def test_what_is_broken_comes_before_a_certificate_of_other_rows():
     )
 
 
+def test_the_headline_counts_every_promise_that_is_broken_on_these_rows():
+    report = audited(mixture([1.0]))
+    shown = replace(report.promises[0], verdict="broken", kept=False)
+    missed = replace(report.promises[1], verdict="may not hold", kept=False)
+    assert state_of(replace(report, promises=(shown, missed)))[1] == "2 of 2 promises are broken"
+
+
+def test_of_many_promises_those_with_the_least_room_are_drawn():
+    report = audited(mixture([1.0]))
+    rooms = np.linspace(0.3, -0.1, 40)
+    many = tuple(
+        replace(report.promises[0], words=f"promise {i}", slack=room, kept=bool(room >= 0))
+        for i, room in enumerate(rooms)
+    )
+    page = replace(report, promises=many).render("html")
+    drawn = page.split('id="overview"')[1].split("</section>")[0]
+    assert "The 12 promises with the least room; 28 more are in the tables below." in drawn
+    assert [i for i in range(40) if f'data-at="promises/{i}"' in drawn] == list(range(28, 40))
+
+
 def test_a_certificate_of_other_promises_says_nothing():
     report = certified()
     other = audited(report.card.mixture, problem=rb.Problem(rb.error_rate(), [rb.recall() >= 0.4]))

@@ -167,9 +167,10 @@ def test_it_needs_no_script_and_has_its_landmarks(opened):
         assert page.locator(link.get_attribute("href")).is_visible()
 
 
-def test_the_paper_reaches_the_edges_of_a_wide_window(opened):
+@pytest.mark.parametrize("width", [360, 768, 1280, 1600])
+def test_the_paper_reaches_the_edges_of_the_window(opened, width):
     for scheme in ("light", "dark"):
-        page = opened(viewport={"width": 1600, "height": 600}, color_scheme=scheme)
+        page = opened(viewport={"width": width, "height": 600}, color_scheme=scheme)
         body, paper = page.evaluate(
             "['body', '.ratebound'].map("
             "(s) => getComputedStyle(document.querySelector(s)).backgroundColor)"
@@ -211,3 +212,13 @@ def test_it_prints_on_a4(opened):
     for size in sizes:
         width, height = list(map(float, size.split()))[2:]
         assert (width, height) == pytest.approx((595, 842), abs=1.5)
+
+
+def test_what_to_decide_by_prints_on_two_sheets(opened):
+    page = opened()
+    page.evaluate(
+        """() => { let each = document.querySelector("section.fresh");
+        while (each) { const next = each.nextElementSibling; each.remove(); each = next; }
+        document.querySelector("footer").remove(); }"""
+    )
+    assert page.pdf(prefer_css_page_size=True).count(b"/MediaBox") <= 2

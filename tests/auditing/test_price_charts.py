@@ -75,8 +75,8 @@ def test_the_page_has_a_chart_a_promise_and_the_certificate():
     page = reported(PRICES, tested).render("html")
     words = "".join(Outline(page).words)
     assert page.count("<figure ") == 2
-    order = ["Known limits", "What was measured", "Certificate", "What was promised"]
-    order += ["What each promise costs", "Formulas"]
+    order = ["Known limits", "What was measured", "Certificate", "What each promise costs"]
+    order += ["What was promised, in words and as formulas"]
     places = [words.rindex(title) for title in order]
     assert places == sorted(places)
     assert tested.summary in words

@@ -113,7 +113,8 @@ def test_a_page_of_its_own(report, tmp_path):
     assert "Ours & theirs" in words
     for promise in report.promises:
         assert promise.words in words
-    assert outline.tags.count("svg") == 1 + len(report.promises) + 5 * len(report.groups)
+    panels = page.count('class="dots"')
+    assert outline.tags.count("svg") == panels + len(report.promises) + 5 * len(report.groups)
     assert not {"link", "img", "iframe"} & set(outline.tags)
     assert outline.tags.count("script") == 1
     assert "src" not in outline.attributes

@@ -184,7 +184,9 @@ def training(report: Audit) -> doc.Section | None:
     if card is None:
         return None
     record = card.mixture.record
-    parts: list[doc.Part] = [doc.Paragraph(f"On the rows trained on: {record.status}"), *_reached(card)]
+    before = "" if record.certificate is None else ", before the certificate was made"
+    said = doc.Paragraph(f"On the rows trained on{before}: {record.status}")
+    parts: list[doc.Part] = [said, *_reached(card)]
     if record.made.compared:
         parts += [doc.Bullets(record.made.compared), doc.Remark(f"{RULES} {_ended(card)}")]
     elif record.course is not None:

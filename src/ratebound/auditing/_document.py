@@ -63,14 +63,21 @@ ROOM = (
 )
 READING = (
     "In the drawing the line is the bound, the dot this sample, the whisker the interval, and the "
-    "shaded side is room; what lies far out is cut off. On new rows from the same source a promise "
-    "holds if the whole interval keeps it, is broken if no part of it does, and may not hold otherwise. "
-    "That is for each promise alone, and an interval is not a certificate."
+    "shaded side is room; what lies far out is cut off."
+)
+ALONE = (
+    " On new rows from the same source a promise holds if the whole interval keeps it, is broken if no "
+    "part of it does, and may not hold otherwise, each promise judged alone."
 )
 TRAINED_ON = "The model was trained on these rows, so they have no interval for new rows."
 CERTIFIED = (
-    " If there is a certificate, it decides what is said about new rows, unless these rows show that a "
-    "promise is broken."
+    " The certificate decides what is said about new rows, unless these rows show that a promise is "
+    "broken. Intervals are of each promise alone."
+)
+TO_CERTIFY = (
+    "“To certify” is about how many rows of that set a certificate at 95% confidence would take, with a "
+    "chance of 80% and at these rates; rb.rows_needed says it exactly. A dash: there is no room, so no "
+    "number of rows would do."
 )
 DECIDED = {
     "true_positives": "Yes, rightly (TP)",
@@ -90,8 +97,8 @@ DIGESTS = (
 def whole(report: Audit) -> doc.Document:
     """All of it: a page to decide by, then the tables, then what is folded."""
     first = (cost, overview, chance, known_limits, sign_off)
-    tables = (promises, certificate, promised, simplest, prices, groups, protected, confusions, deciding)
-    folded = (formulas, training, counts_most, columns, checking)
+    tables = (promises, certificate, simplest, prices, groups, protected, confusions, deciding)
+    folded = (promised, training, counts_most, columns, checking)
     return _document(report, (*first, *tables, *folded))
 
 
@@ -165,30 +172,23 @@ def _document(report: Audit, sections: Sequence[Callable[[Audit], doc.Section | 
 
 
 def promised(report: Audit) -> doc.Section:
-    """What was asked for, in words."""
-    rows: list[doc.Row] = [(_aim(report), doc.Quoted(report.objective.words))]
+    """The objective and every promise: in words, as written, and as formulas."""
+    one = report.objective
+    rows: list[doc.Row] = [(_aim(report), doc.Quoted(one.words), doc.Quoted(one.formula, formula=True))]
     for each in report.promises:
         goal = each.name.split(":")[0] if each.name != each.words else ""
-        rows.append(((each.sentence, goal), doc.Quoted(each.words)))
-    named = tuple(doc.Head(words, "words") for words in ("in words", "as written"))
+        formula = doc.Quoted(each.formula, formula=True)
+        rows.append(((each.sentence, goal), doc.Quoted(each.words), formula))
+    named = tuple(doc.Head(words, "words") for words in ("in words", "as written", "as a formula"))
     table = doc.ReportTable("The objective, and every promise", named, tuple(rows), stacked=True)
-    return doc.Section("What was promised", (table,), "promised")
+    title = "What was promised, in words and as formulas"
+    return doc.Section(title, (table, doc.Remark(NOTATION)), "formulas", folded=True)
 
 
 def _aim(report: Audit) -> str:
     if report.decided:
         return "Measured beside the promises"
     return "As low as possible" if report.objective.sense == "minimize" else "As high as possible"
-
-
-def formulas(report: Audit) -> doc.Section:
-    """The objective and every promise as formulas."""
-    each = [(report.objective.words, report.objective.formula)]
-    each += [(promise.words, promise.formula) for promise in report.promises]
-    rows = tuple((doc.Quoted(words), doc.Quoted(formula, formula=True)) for words, formula in each)
-    named = doc.heads("as written", doc.Head("as a formula", "words"))
-    table = doc.ReportTable("The objective and every promise as formulas", named, rows, stacked=True)
-    return doc.Section("Formulas", (table, doc.Remark(NOTATION)), "formulas", folded=True)
 
 
 def simplest(report: Audit) -> doc.Section | None:
@@ -220,14 +220,20 @@ def promises(report: Audit) -> doc.Section | None:
         return None
     scales = " Rates, ratios and numbers of rows are drawn each to a scale of their own."
     several = len({promise.unit for promise in report.promises}) > 1
-    read = f"{ROOM} {TRAINED_ON}" if report.trained else f"{ROOM} {READING}{scales * several}"
-    read += CERTIFIED * (certificate_of(report) is not None)
-    parts: tuple[doc.Part, ...] = (_promises_table(report), *_reasons(report), doc.Remark(read))
+    tested = certificate_of(report) is not None
+    drawn = READING + ALONE * (not tested) + scales * several
+    read = f"{ROOM} {TRAINED_ON if report.trained else drawn}"
+    read += CERTIFIED if tested else f" {TO_CERTIFY}"
+    table = _promises_table(report, needed=not tested)
+    parts: tuple[doc.Part, ...] = (table, *_reasons(report), doc.Remark(read))
     return doc.Section("What was measured", parts, "promises", fresh=True)
 
 
-def _promises_table(report: Audit) -> doc.ReportTable:
-    """Promises with their intervals; on rows trained on, without what would be of new rows."""
+def _promises_table(report: Audit, needed: bool = False) -> doc.ReportTable:
+    """Promises with their intervals; on rows trained on, without what would be of new rows.
+
+    With `needed`, also how many rows a certificate of each would take.
+    """
     level, tested = percent(report.confidence), certificate_of(report) is not None
     axes = {
         unit: _axis([p for p in report.promises if p.unit == unit])
@@ -237,16 +243,17 @@ def _promises_table(report: Audit) -> doc.ReportTable:
     new = f"on new rows{'' if tested else f' ({level})'}"
     verdicts = ["on these rows", *([new] if tested or not report.trained else [])]
     on = (doc.Head(words, "verdict") for words in verdicts)
-    named = doc.heads("promise", "value", "bound", "room", *bounds, "rows", *on)
+    more = ["to certify"] if needed else []
+    named = doc.heads("promise", "value", "bound", "room", *bounds, "rows", *more, *on)
     rows = tuple(
-        _promise(report, p, f"promises/{i}", axes[p.unit])[: None if len(verdicts) == 2 else -1]
+        _promise(report, p, f"promises/{i}", axes[p.unit], needed)[: None if len(verdicts) == 2 else -1]
         for i, p in enumerate(report.promises)
     )
     caption = f"Every promise on the rows {'trained on' if report.trained else 'audited'}"
     return doc.ReportTable(caption, named, rows, sortable=True, stacked=True)
 
 
-def _promise(report: Audit, p: Promise, at: str, axis: doc.Range) -> doc.Row:
+def _promise(report: Audit, p: Promise, at: str, axis: doc.Range, needed: bool) -> doc.Row:
     here = doc.Standing("kept", "kept") if p.kept else doc.Standing("BROKEN", "broken")
     broken, verdict = p.kept is False, on_new_rows(report, p)
     room = doc.rate(p.slack, f"{at}/slack", signed=True, beside=0.0, broken=broken)
@@ -262,6 +269,7 @@ def _promise(report: Audit, p: Promise, at: str, axis: doc.Range) -> doc.Row:
         room,
         *([] if report.trained else [drawn]),
         doc.count(p.rows, f"{at}/rows"),
+        *([doc.count(p.rows_needed, f"{at}/rows_needed")] if needed else []),
         doc.Standing(NOTHING, "unmeasured") if p.kept is None else here,
         doc.Standing(verdict, state),
     )
@@ -431,12 +439,11 @@ def _confusion_table(confusion: Confusion, at: str, apart: bool = True) -> doc.R
 
 
 def certificate(report: Audit) -> doc.Section | None:
-    """What is certified, or why nothing is and how many rows it would take."""
-    if not report.promises:
-        return None
+    """What is certified, if there is a certificate."""
     own = None if report.card is None else report.card.mixture.certificate
-    parts = _uncertified(report) if own is None else _tested(own)
-    return doc.Section("Certificate", parts, "certificate")
+    if own is None or not report.promises:
+        return None
+    return doc.Section("Certificate", _tested(own), "certificate")
 
 
 def _tested(own: Certificate) -> tuple[doc.Part, ...]:
@@ -450,33 +457,6 @@ def _tested(own: Certificate) -> tuple[doc.Part, ...]:
     )
     said = doc.Paragraph(f"Of {own.model}, from rows it was neither trained nor chosen on ({on}).")
     return (conclusion, said, *parts, remark)
-
-
-def _uncertified(report: Audit) -> tuple[doc.Part, ...]:
-    rows = tuple(
-        (
-            doc.Quoted(p.words),
-            doc.rate(p.slack, f"promises/{i}/slack", signed=True),
-            doc.count(p.rows, f"promises/{i}/rows"),
-            doc.count(p.rows_needed, f"promises/{i}/rows_needed"),
-        )
-        for i, p in enumerate(report.promises)
-    )
-    named = doc.heads("promise", "room", "rows here", "rows needed")
-    return (
-        doc.Paragraph(
-            "Nothing is certified: no certificate was asked for. It is made from rows that the model "
-            "was neither trained nor chosen on. This is about how many it would take for each promise, "
-            "at least, were the rates to stay as they are here."
-        ),
-        doc.ReportTable("Rows that certificates would take", named, rows, stacked=True),
-        doc.Remark(
-            "For a certificate at 95% confidence with a chance of 80%, of the smallest set of rows "
-            "that a promise speaks of, by the width of its interval. Exact tests ask for more where "
-            "rows are few, up to half as many again: a certificate, and rb.rows_needed, say it exactly. "
-            "A dash: it has no room here, so no number of rows would do."
-        ),
-    )
 
 
 def checking(report: Audit) -> doc.Section | None:

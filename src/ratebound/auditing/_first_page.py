@@ -18,13 +18,13 @@ from ratebound.auditing.wording import (
 )
 from ratebound.base import document as doc
 from ratebound.base.layout import number
-from ratebound.solution.baselines import ONE, OWN, PLAIN
+from ratebound.solution.baselines import COMPARED, ONE, OWN, PLAIN
 
 if TYPE_CHECKING:  # the report is read from these functions
     from ratebound.auditing.report import Audit, Promise
     from ratebound.auditing.unpromised import ProtectedGroup
 
-DRAWN, BESIDE = 24, 8  # promises, and groups without one, that are drawn
+DRAWN, BESIDE = 12, 6  # promises, and groups without one, that are drawn
 STATES: dict[str, doc.State] = {
     "holds": "kept",
     "certified": "kept",
@@ -40,7 +40,7 @@ UNITS = {
     "rows": "Promises about numbers of rows",
     "cost": "Promises about costs",
 }
-WHICH = doc.heads("what", doc.Head("which", "words"))
+WHICH = doc.heads("what", doc.Head("value", "words"))
 BLANK = "____________________"
 
 
@@ -50,9 +50,9 @@ def state_of(report: Audit) -> tuple[doc.State, str]:
     if not total:
         return "nothing", "Nothing was promised"
     own, on = certificate_of(report), "the training rows" if report.trained else "these rows"
-    broken = sum(promise.verdict == "broken" for promise in report.promises)
-    if broken:
-        which = "A promise is" if broken == 1 else f"{broken} promises are"
+    missed = sum(promise.kept is False or promise.verdict == "broken" for promise in report.promises)
+    if any(promise.verdict == "broken" for promise in report.promises):
+        which = "A promise is" if missed == 1 else f"{missed} of {total} promises are"
         though = (
             " on these rows, though other rows certified it" if own is not None and own.holds else ""
         )
@@ -122,7 +122,7 @@ def cost(report: Audit) -> doc.Section:
     said += [_baseline(report, place, doc.capital(report.baselines[place].name)) for place in others]
     low = "lower is better" if one.sense == "minimize" else "higher is better"
     lead = doc.Paragraph((doc.Quoted(one.words), f"({low}):"))
-    told = tuple(doc.Paragraph(words) for words in report.beside)
+    told = tuple(doc.Paragraph(words) for words in report.beside if not words.startswith(COMPARED))
     title = "What the promises cost" if PLAIN in places else "What was reached"
     return doc.Section(title, (lead, *said, *told), "cost")
 
@@ -156,11 +156,12 @@ def overview(report: Audit) -> doc.Section | None:
     drawn = doc.DotChart("Promises and groups, as dots: " + _in_words(panels), tuple(panels))
     parts: list[doc.Part] = [drawn]
     for all_of, most, what in (
-        (len(report.promises), DRAWN, "promises"),
-        (len(_without(report)), BESIDE, "groups"),
+        (len(report.promises), DRAWN, "promises with the least room"),
+        (len(_without(report)), BESIDE, "groups that differ most"),
     ):
         if all_of > most:
-            parts.append(doc.Paragraph(f"{all_of - most} more {what} are in the tables below."))
+            more = f"{all_of - most} more are in the tables below"
+            parts.append(doc.Paragraph(f"The {most} {what}; {more}."))
     return doc.Section("Promises and groups", (*parts, doc.Remark(words)), "overview")
 
 
@@ -169,8 +170,12 @@ def _in_words(panels: Sequence[doc.Panel]) -> str:
 
 
 def _promised(report: Audit) -> list[doc.Panel]:
-    """A panel for each unit that promises have."""
-    shown = [(i, p) for i, p in enumerate(report.promises[:DRAWN]) if p.value is not None]
+    """A panel for each unit that promises have; of many promises, those with the least room."""
+    shown = [(i, p) for i, p in enumerate(report.promises) if p.value is not None]
+    if len(report.promises) > DRAWN:
+        standing = {"broken": 0, "uncertain": 1}
+        shown.sort(key=lambda each: (standing.get(_state(report, each[1]), 2), each[1].slack or 0.0))
+        shown = shown[:DRAWN]
     panels = []
     for unit in dict.fromkeys(p.unit for _, p in shown):
         drawn = [_dot(report, p, f"promises/{i}") for i, p in shown if p.unit == unit]
@@ -195,9 +200,14 @@ def _dot(report: Audit, p: Promise, at: str) -> doc.Dot:
         p.value,
         ends,
         p.bound,
-        "broken" if not p.kept else "kept" if verdict == "not shown" else STATES[verdict],
+        _state(report, p),
         at,
     )
+
+
+def _state(report: Audit, p: Promise) -> doc.State:
+    verdict = on_new_rows(report, p)
+    return "broken" if not p.kept else "kept" if verdict == "not shown" else STATES[verdict]
 
 
 def _without(report: Audit) -> list[tuple[int, ProtectedGroup]]:

@@ -132,27 +132,21 @@ def _of_rows(report: Audit) -> list[str]:
         said.append(TRAINED)
     elif origin is not None and origin.unseen is None and not report.decided:
         said.append(
-            "It is not known here whether the model was trained or chosen on these rows. If it "
-            "was, what "
-            "it keeps on them shows nothing about new ones."
+            "It is not known here whether the model was trained or chosen on these rows. If it was, "
+            "what it keeps on them shows nothing about new ones."
         )
     if origin is not None and origin.weighted:
-        said.append(
-            "Rows count by their weight. The intervals take the weights as given, and say nothing about "
-            "whether they are right."
-        )
+        said.append("Rows count by their weight, and the intervals take the weights to be right.")
     if report.clusters is None:
         said.append(
-            "“New rows” are drawn from where these rows were drawn, independently of each other. "
-            "Several rows of one person are not, unless clusters= names the column that tells them "
-            "apart. Another year or another place is something else: watch the model in use."
+            "“New rows” come from the same source, independently of each other: not several rows of one "
+            "person (clusters= names their column), nor another year or place. Watch the model in use."
         )
     else:
         column, count = report.clusters
         said.append(
-            f"“New rows” are those of new values of {column}, drawn from where these {count:,} were "
-            "drawn, independently of each other. Another year or another place is something else: "
-            "watch the model in use."
+            f"“New rows” are those of new values of {column} from the same source as these {count:,}, "
+            "not of another year or place. Watch the model in use."
         )
     return said
 
@@ -186,18 +180,13 @@ def _of_promises(report: Audit) -> list[str]:
     if len(report.promises) > 1 and not report.trained and certificate_of(report) is None:
         level = percent(report.confidence)
         said.append(
-            f"Each verdict is {level} sure, each alone: of a promise that is just broken, about "
-            f"{percent(1 - report.confidence)} of samples like this one say that it holds. Among "
-            f"{len(report.promises)} promises some may be wrong by chance; only a certificate speaks of "
-            "all together."
+            f"Each verdict is {level} sure alone, so among {len(report.promises)} promises some may be "
+            "wrong by chance. Only a certificate is about all of them together."
         )
     if report.decided:
         said.append("Nothing is certified: that is what rb.certify and ratebound certify are for.")
     elif report.card is None or report.card.mixture.certificate is None:
-        said.append(
-            "Nothing is certified: no rows were set aside that the model was neither trained nor "
-            "chosen on."
-        )
+        said.append("Nothing is certified: no rows were set aside for that.")
     return said
 
 
@@ -224,9 +213,9 @@ def _of_model(report: Audit) -> list[str]:
     said, card = [], report.card
     if card.randomised:
         said.append(
-            "One of several members decides each row, drawn by a hash of it. Rates, counts and "
-            "intervals are expectations over that draw, but rows whose features many share are counted "
-            "as they are decided. Two people who differ a little may be decided differently by chance."
+            "One of several members decides each row, drawn by a hash of it, so two people who differ a "
+            "little may be decided differently by chance. Rates are expectations over that draw; rows "
+            "whose features many share are counted as they are decided."
         )
     if card.mixture.decider.known:
         by = ", ".join(map(str, card.mixture.decider.known))
@@ -245,8 +234,7 @@ def _of_model(report: Audit) -> list[str]:
 
 def _of_all(report: Audit) -> list[str]:
     labels = (
-        "Labels are taken to be true. Where they are mistaken, or unfair themselves, so is every rate "
-        "that is measured by them."
+        "Labels are taken to be true. If they are mistaken or unfair, so is every rate measured by them."
     )
     if not report.labelled:
         labels = (
@@ -260,6 +248,5 @@ def _of_all(report: Audit) -> list[str]:
         )
     return [
         labels,
-        "Verdicts are about what was promised. Groups by columns that look protected are shown besides; "
-        "other groups and rates may be worse than those shown.",
+        "Verdicts are about what was promised. Other groups and rates may be worse than those shown.",
     ]

@@ -60,29 +60,16 @@ def bar(drawn: Bar, width: int = 104) -> Markup:
 
 
 def dots(drawn: DotChart) -> Markup:
-    """Dots with their intervals, one below the other, each under its words.
+    """Dots with their intervals, one below the other, each under its words; a drawing for each panel.
 
     Places along the axis are shares of the width, so that letters keep their size on narrow screens.
     """
-    parts, y = [], 0.0
-    for panel in drawn.panels:
-        rows, y = _panel(panel, y)
-        parts += rows
-    return tag(
-        "svg",
-        *parts,
-        width="100%",
-        height=y,
-        role="img",
-        aria_label=drawn.label,
-        class_="dots",
-    )
+    return Markup("".join(map(_panel, drawn.panels)))
 
 
-def _panel(panel: Panel, y: float) -> tuple[list[Markup], float]:
-    """A panel that begins at a height, and the height at which it ends."""
+def _panel(panel: Panel) -> Markup:
     low, high = panel.axis
-    top = y + 26
+    top = 26.0
 
     def x(value: float) -> str:
         return f"{2 + 96 * (min(max(value, low), high) - low) / (high - low):.2f}%"
@@ -95,7 +82,17 @@ def _panel(panel: Panel, y: float) -> tuple[list[Markup], float]:
     for value in ticks(low, high, 5):
         grid.append(tag("line", x1=x(value), x2=x(value), y1=top, y2=y, class_="grid"))
         grid.append(tag("text", f"{value:,.4g}", x=x(value), y=y + 16, text_anchor="middle"))
-    return [tag("text", panel.title, x=0, y=top - 10, class_="label"), *grid, *rows], y + 34
+    title = tag("text", panel.title, x=0, y=top - 10, class_="label")
+    said = f"{panel.title}: {'; '.join(f'{dot.words}: {dot.shown}' for dot in panel.dots)}"
+    return tag(
+        "svg",
+        *(title, *grid, *rows),
+        width="100%",
+        height=y + 24,
+        role="img",
+        aria_label=said,
+        class_="dots",
+    )
 
 
 def _dot(dot: Dot, x: Callable[[float], str], y: float) -> tuple[Markup, float]:
@@ -103,12 +100,12 @@ def _dot(dot: Dot, x: Callable[[float], str], y: float) -> tuple[Markup, float]:
     apart = len(words[-1]) + len(dot.shown) + 2 > LETTERS  # so the number has a line of its own
     parts = []
     for line in words:
-        y += 16
+        y += 15
         parts.append(tag("text", line, x=0, y=y, class_="words"))
-    y += 16 * apart
+    y += 15 * apart
     right = {"x": 0} if apart else {"x": "100%", "text_anchor": "end"}
     parts.append(tag("text", dot.shown, y=y, **right))
-    y += 13
+    y += 11
     if dot.ends is not None:
         first, last = map(x, dot.ends)
         parts.append(tag("line", x1=first, x2=last, y1=y, y2=y, class_="whisker"))
@@ -117,7 +114,7 @@ def _dot(dot: Dot, x: Callable[[float], str], y: float) -> tuple[Markup, float]:
         parts.append(tag("line", x1=at, x2=at, y1=y - 8, y2=y + 8, class_="bound"))
     parts.append(tag("circle", cx=x(dot.value), cy=y, r=5, class_="dot"))
     tip, place = f"{dot.words}: {dot.shown}", dot.at or None
-    return tag("g", *parts, class_=dot.state or None, data_tip=tip, data_at=place), y + 12
+    return tag("g", *parts, class_=dot.state or None, data_tip=tip, data_at=place), y + 10
 
 
 def strip(

@@ -16,6 +16,7 @@ from ratebound.problem.problem import Problem
 
 OWN, PLAIN = "this model", "the same model without promises"
 ONE = "one rule, the best of its members"
+COMPARED = "For comparison"
 NO, YES = "no to everyone", "yes to everyone"
 HARDLY = 0.01  # of a constant's cost: a model that improves on it by less is hardly better
 
@@ -88,7 +89,7 @@ def told(
         return [*sentences, *as_good]
     shown = [*best[:1], *(each for each in simple if not each.constant)]
     words = ", ".join(f"{each.name} {each.objective:.4f}" for each in shown)
-    return [*sentences, f"For comparison, {metric}: {words}."] if words else sentences
+    return [*sentences, f"{COMPARED}, {metric}: {words}."] if words else sentences
 
 
 def _as_good(problem: Problem, own: Baseline, constant: Baseline, prevalence: float | None) -> list[str]:

@@ -298,11 +298,12 @@ def _amount(value: float) -> str:
     """A difference of objectives: four digits after the point, more if these would show zero.
 
     >>> _amount(0.0123), _amount(0.00000456), _amount(0.0)
-    ('0.0123', '4.6e-06', 'nothing')
+    ('0.0123', '0.0000046', 'nothing')
     """
     if abs(value) <= NO_PRICE:
         return "nothing"
-    return f"{value:,.4f}" if abs(value) >= 0.00005 else f"{value:.2g}"
+    digits = 4 if abs(value) >= 0.00005 else 1 - math.floor(math.log10(abs(value)))
+    return f"{value:,.{digits}f}"
 
 
 def _bound(value: float) -> str:
