@@ -56,7 +56,7 @@ mixture = rb.shrink(trace)
 print(mixture)
 
 # %%
-# An audit asks the same functions about other rows. There is no interval around a function of one's own.
+# An audit asks the same functions about other rows. There is no interval around a custom function.
 
 print(rb.audit(problem, mixture, adult.test))
 

@@ -148,7 +148,7 @@ REFUSED = {
     ),
     "unknown words": (
         {"decisions": ["A", "D"], "rows": rb.Population(None, columns={"sex": ["f", "m"]})},
-        "say what is yes",
+        "state what is yes",
     ),
     "probabilities": (
         {"decisions": [0.2, 0.7], "rows": rb.Population(None, columns={"sex": ["f", "m"]})},
@@ -169,5 +169,5 @@ def test_a_model_or_decisions_and_not_both():
     for how in ({"rows": people}, {"decisions": [1, 0]}, {"model": Made([1, 0]), "decisions": [1, 0]}):
         with pytest.raises(TypeError, match="in their place"):
             rb.audit(problem, **how)
-    with pytest.raises(TypeError, match="of decisions without a model"):
+    with pytest.raises(TypeError, match="for decisions without a model"):
         rb.certify(problem)

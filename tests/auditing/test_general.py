@@ -63,7 +63,7 @@ def test_an_audit_measures_by_the_same_functions(mixture, table):
         assert promise.slack == pytest.approx(bound - promise.value)
         assert promise.kept == (promise.value <= bound)
         assert (promise.slack_low, promise.verdict, promise.method) == (None, "may not hold", "none")
-        assert "a function of one's own" in promise.why
+        assert "a custom function" in promise.why
     alone = rb.audit(PROBLEM.promising(PROBLEM.subject_to[:1]), mixture, table.population())
     assert report.promises[0] == alone.promises[0]
     assert report.objective == alone.objective
@@ -190,7 +190,7 @@ def test_the_estimator_trains_for_them(tmp_path):
     if len(model.solution_) == 1:
         by_hand = abs((1 / (1 + np.exp(-scores))).mean() - TABLE.y.mean())
         assert own.value == pytest.approx(by_hand, abs=1e-5)
-    assert own.why.startswith("it is a function of one's own")
+    assert own.why.startswith("it is a custom function")
     loaded = rb.load(model.save(tmp_path), module=lambda: torch.nn.Linear(TABLE.X.shape[1], 1))
     assert (loaded.predict(NEW.X) == model.predict(NEW.X)).all()
     assert [each.verdict for each in loaded.audit(NEW.X, NEW.y).promises][1] == "not measured"

@@ -136,7 +136,7 @@ def test_claims_that_would_be_invalid_are_refused():
     problem = rb.Problem("1 - ranked_right()", [ONE])
     with pytest.raises(ValueError, match="pairs share rows"):
         rb.certify(problem, Given(), pairs)
-    with pytest.raises(ValueError, match="pairs take the query"):
+    with pytest.raises(ValueError, match="for pairs give the query"):
         rb.audit(problem, Given(), pairs, clusters="first.group")
     with pytest.raises(ValueError, match="row 0 has no score"):
         rb.audit(

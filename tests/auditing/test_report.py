@@ -261,12 +261,12 @@ MISTAKES = {
     "scores": (
         lambda p: audit(rb.Problem(rb.error_rate(), [rb.roc_auc() >= 0.5]), Always(), p),
         ValueError,
-        r"roc_auc\(bins=10\) needs scores, and of Always only decisions",
+        r"roc_auc\(bins=10\) needs scores, but Always gives only decisions",
     ),
     "threshold": (
         lambda p: audit(rb.Problem(rb.error_rate(), [rb.recall(at="t") >= 0.5]), mixture([1]), p),
         ValueError,
-        "at='t', a threshold the model has not learned; it has none",
+        "at='t', but the model has not learned this threshold; it has none",
     ),
     "weights": (
         lambda p: audit(rb.Problem(rb.error_rate()), mixture([1, 1]), p),

@@ -92,7 +92,10 @@ REFUSED = {
         ["--decision", "ok", "--require", "recall() >= 0.5", "--label", "repaid"],
         "--drop-unlabelled",
     ),
-    "of a model": (["--decision", "ok", "--require", PROMISE, "--trusted", "x"], "--trusted is about"),
+    "of a model": (
+        ["--decision", "ok", "--require", PROMISE, "--trusted", "x"],
+        "--trusted needs a saved model",
+    ),
     "promises beside a model": (["x.csv", "--require", PROMISE, "--label", "y"], "goes with --decision"),
 }
 

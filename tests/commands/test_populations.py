@@ -83,7 +83,7 @@ REFUSED = [
     (["--population", "pol={pool}"], "is not given, did you mean 'pol'? Add --population pool=FILE"),
     (["--population", "pool"], "--population takes NAME=FILE"),
     (["--population", "pool={pool}", "--population", "pool={pool}"], "each name once"),
-    (["--population", "pool={pool}", "--population", "model={pool}"], "none of train, X, y"),
+    (["--population", "pool={pool}", "--population", "model={pool}"], "not be one of train, X, y"),
     (["--population", "pool={pool}.not"], "there is no file"),
 ]
 

@@ -114,7 +114,9 @@ def test_a_changed_certificate_is_refused_or_is_another():
 def test_a_changed_certificate_in_a_file_is_one_error(mixture, tmp_path):
     path = mixture.recorded(certificate=HELD).save(tmp_path)
     rewrite(path, lambda document: document["record"]["certificate"].update(holds=False))
-    with pytest.raises(ValueError, match="cannot be loaded: its certificate does not say what"):
+    with pytest.raises(
+        ValueError, match="cannot be loaded: the verdict of its certificate does not agree"
+    ):
         rb.load(path)
     rewrite(path, lambda document: document["record"]["certificate"].update(promises=3))
     with pytest.raises(ValueError, match="cannot be loaded"):

@@ -116,7 +116,7 @@ def test_what_is_recorded_is_the_models_own():
             str(c) for c, v in zip(COMPILED.constraints, violations, strict=True) if v > 0
         }
         assert "of the mixture" not in str(model)
-        assert "where it was determinized" in str(model) or "broken" in str(model)
+        assert "on the rows that it was determinized on" in str(model) or "broken" in str(model)
 
 
 def test_a_table_says_what_it_costs():
@@ -187,7 +187,7 @@ def test_members_keep_thresholds_they_learned_but_cannot_vote_at_them():
     scores = X[:, 0] - AT[index]
     expected = np.mean(scores >= mixture.thresholds["high"][index]) - 0.1
     np.testing.assert_allclose(determined.after.violations, [expected])
-    with pytest.raises(ValueError, match=r"learned a threshold 'high'.*method='best'"):
+    with pytest.raises(ValueError, match=r"learned its own threshold 'high'.*method='best'"):
         determinize(mixture, compiled, "vote")
 
 

@@ -49,7 +49,7 @@ def test_promises_that_need_labels_are_left_alone():
     batch = promises_on(problem, None, None, 5)
     assert batch.compiled is None
     assert [str(each) for each in batch.unknown] == ['positive_rate(group == "a") >= 0.1']
-    with pytest.warns(UserWarning, match="give the columns that it speaks of"):
+    with pytest.warns(UserWarning, match="give the columns that it uses"):
         chosen_exactly(np.arange(5.0), np.zeros(5), 2, batch)
 
 

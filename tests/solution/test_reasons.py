@@ -62,7 +62,7 @@ def test_reasons_against_a_yes_are_of_rows_decided_no(model):
             continue
         worst = told.columns[told.moves[row].argmin()]
         against = told.moves[row].min() < -1e-9
-        assert own[0].startswith(f"{worst} is " if against else "no column by itself")
+        assert own[0].startswith(f"{worst} is " if against else "no single column")
     poor = model.reasons({"age": 50.0, "income": 0.5, "job": "clerk"})
     assert poor.decisions.tolist() == ["no"]
     assert poor.against(1)[0][0].startswith("income is 0.5")

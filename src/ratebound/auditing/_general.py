@@ -1,7 +1,7 @@
-"""Constraints of one's own in an audit: their value on the rows audited, by the same function.
+"""Custom constraints in an audit: their value on the audited rows, by the same function.
 
-A mixture's value is the expectation over its models, as training counts it. A function of one's own has
-no known distribution, so there is no interval, and nothing is said about new rows.
+A mixture's value is the expectation over its models, as in training. A custom function has no known
+distribution, so there is no interval and no verdict on new rows.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ratebound.rates.expressions import Constraint
 from ratebound.rates.general import General
 from ratebound.solution.mixture import Mixture
 
-NO_INTERVAL = "it is a function of one's own, so that nothing is known about new rows"
+NO_INTERVAL = "it is a custom function, so nothing is known about new rows"
 
 
 def measured_general(constraint: Constraint, model: Any, populations: dict[str, Population]) -> Promise:
-    """A constraint of one's own, measured on the rows of its population."""
+    """A custom constraint, measured on the rows of its population."""
     metric = constraint.left
     assert isinstance(metric, General)
     model, rows = getattr(model, "solution_", model), populations.get(metric.population)
@@ -33,15 +33,15 @@ def measured_general(constraint: Constraint, model: Any, populations: dict[str, 
     if rows is None:
         raise ValueError(
             f"{constraint}: population {metric.population!r} is not given: pass it as a keyword, "
-            f"{metric.population}=..., beside the rows audited"
+            f"{metric.population}=..., beside the audited rows"
         )
     if rows.stored:
         why = why or f"{constraint}: its rows are on disk: audit population.in_memory()"
     if len(getattr(model, "weights", ())) > 1 and decider_of(model).draw is None:
-        why = why or f"{constraint}: models that vote are not one model: audit a member of theirs"
-    said = str(constraint), constraint.name, constraint.relation
+        why = why or f"{constraint}: models that vote are not a single model: audit one member"
+    described = str(constraint), constraint.name, constraint.relation
     if why:
-        return Promise(*said, unit="own", why=why)
+        return Promise(*described, unit="own", why=why)
     seen = rows.seen_through(model.features) if isinstance(model, Mixture) else rows  # as in training
     value = 0.0
     for weight, each in _models(model, rows, constraint):
@@ -49,7 +49,7 @@ def measured_general(constraint: Constraint, model: Any, populations: dict[str, 
         value += weight * number(constraint, "value", answer, each.scores)
     bound = constraint.right.constant
     return Promise(
-        *said,
+        *described,
         value=value,
         bound=bound,
         slack=bound - value,
@@ -63,7 +63,7 @@ def measured_general(constraint: Constraint, model: Any, populations: dict[str, 
 
 
 def _models(model: Any, rows: Population, constraint: Constraint) -> list[tuple[float, Model]]:
-    """The models that may decide, each with how likely that is."""
+    """The models that may decide, each with its probability."""
     if isinstance(model, Mixture):
         scores = model.scorer.scores(model.parameters, model.features(rows.X))
         each = zip(model.parameters, as_shown(scores), strict=True)
@@ -73,11 +73,11 @@ def _models(model: Any, rows: Population, constraint: Constraint) -> list[tuple[
 
 
 def _scores(model: Any, rows: Population, constraint: Constraint) -> Array:
-    """The scores of a classifier from elsewhere, which it has to give."""
+    """The scores of a foreign classifier, which must provide them."""
     if not callable(getattr(model, "decision_function", None)):
         raise ValueError(
-            f"{constraint}: its function is given scores, and {kind_of(model)} has no "
-            "decision_function: audit a rb.Mixture, or leave this constraint out"
+            f"{constraint}: its function needs scores, but {kind_of(model)} has no decision_function: "
+            "audit a rb.Mixture, or leave this constraint out"
         )
     scores = np.asarray(model.decision_function(rows.X), dtype=float)
     return scores if scores.ndim == 1 else scores.T

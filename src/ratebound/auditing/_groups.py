@@ -1,7 +1,7 @@
-"""The rates people ask about, for every group that the constraints speak of.
+"""The rates people ask about, for every group that the constraints name.
 
-With two classes a few rates say it all. With more, there is a table as well, of what rows of each label
-are decided to be: each label has a row and each decision a column.
+With two classes a few rates are enough. With more, there is also a table of decisions by label: each
+label has a row and each decision a column.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ HEADS = {
     "false_positive_rate": "false pos.",
     "precision": "precision",
     "accuracy": "accuracy",
-}  # what tables call the rates
-REFERRED = {"referred": "referred", **HEADS}  # the same where rows may be referred
-ALL = "all"  # what the last row and the last column of a table of decisions are called
+}  # the names of the rates in tables
+REFERRED = {"referred": "referred", **HEADS}  # the same if rows may be referred
+ALL = "all"  # the head of the last row and the last column of a table of decisions
 
 
 @dataclass(frozen=True)
@@ -39,28 +39,28 @@ class Group:
     population: str | None  # None for the population audited first
     words: str
     rows: int
-    positives: int | None  # rows with a positive label, of two classes
+    positives: int | None  # rows with a positive label, with two classes
     positive_rate: float | None
     recall: float | None
     false_positive_rate: float | None
     precision: float | None
     accuracy: float | None
-    true_positives: float | None = None  # weights of rows, expected over a mixture; of two classes
+    true_positives: float | None = None  # weights of rows, expected over a mixture; with two classes
     false_positives: float | None = None
     false_negatives: float | None = None
     true_negatives: float | None = None
-    referred: float | None = None  # where rows may be referred
+    referred: float | None = None  # if rows may be referred
 
 
 def heads(several: bool, referred: bool = False) -> dict[str, str]:
-    """What tables call the rates of groups; where there are several classes, one that is of all."""
+    """The names of groups' rates in tables; with several classes, one rate for all."""
     every = REFERRED if referred else HEADS
     if several:
         return {name: head for name, head in every.items() if name in ("accuracy", "referred")}
     return every
 
 
-def spoken_of(problem: Problem, tally: Tally) -> list[tuple[str, Subset]]:
+def named_subsets(problem: Problem, tally: Tally) -> list[tuple[str, Subset]]:
     """Everyone, and every distinct subset of the constraints, population by population."""
     spoken: dict[str, dict[Subset, None]] = {name: {EVERYONE: None} for name in tally.lines}
     for constraint in problem.subject_to:
@@ -69,7 +69,7 @@ def spoken_of(problem: Problem, tally: Tally) -> list[tuple[str, Subset]]:
     places = []
     for name, subsets in spoken.items():
         for subset in subsets:
-            with suppress(NoSuchValue):  # a promise that is reported as not measured
+            with suppress(NoSuchValue):  # such a promise is reported as not measured
                 tally[name].inside(subset)
                 places.append((name, subset))
     return places
@@ -112,7 +112,7 @@ def _of_all_classes(lines: Lines, inside: Array) -> dict[str, Any]:
 
 
 def _of_yes(lines: Lines, inside: Array) -> dict[str, Any]:
-    """The rates of two classes, told by yes."""
+    """The rates of two classes, in terms of yes."""
     weights, labels = lines.total[inside], lines.people.y
     no, yes = lines.chances[0.0][:2, inside]
     said_yes = weights @ yes
@@ -142,24 +142,24 @@ def _share(part: Any, whole: Any) -> float | None:
 class Confusion:
     """The weight of a group's rows by their label and their decision, expected over a mixture.
 
-    Where there are no labels, `counts` is None and `decided` says how often each class is decided.
+    Without labels, `counts` is None and `decided` says how often each class is decided.
     """
 
     population: str | None  # None for the population audited first
     words: str
     rows: int  # unweighted
     classes: Classes
-    counts: tuple[tuple[float, ...], ...] | None  # of each label, by the decision
-    decided: tuple[float, ...]  # of all rows, by the decision
+    counts: tuple[tuple[float, ...], ...] | None  # for each label, by the decision
+    decided: tuple[float, ...]  # for all rows, by the decision
 
     @property
     def shares(self) -> tuple[tuple[float | None, ...], ...] | None:
-        """Of the rows with each label, the share that gets each decision; None where there is no row."""
+        """The share of each label's rows that gets each decision; None if there is no such row."""
         return None if self.counts is None else tuple(map(_shares, self.counts))
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         return self.words if self.population is None else f"{self.population}: {self.words}"
 
     @property
@@ -181,7 +181,7 @@ class Confusion:
 
 
 def confusions(tally: Tally, places: Sequence[tuple[str, Subset]]) -> tuple[Confusion, ...]:
-    """The table of each subset of a population; none where there are only two classes."""
+    """The table of each subset of a population; empty with only two classes."""
     if len(tally.classes) <= 2:
         return ()
     return tuple(_confusion(tally, name, subset) for name, subset in places)
@@ -194,8 +194,8 @@ def _confusion(tally: Tally, name: str, subset: Subset) -> Confusion:
     if lines.people.y is not None:
         label = lines.people.y[inside]
         labels = len(label_classes(tally.classes))
-        own = [np.bincount(label, weight * each, labels) for each in chances]
-        counts = tuple(map(tuple, np.stack(own, axis=1).tolist()))
+        by_decision = [np.bincount(label, weight * each, labels) for each in chances]
+        counts = tuple(map(tuple, np.stack(by_decision, axis=1).tolist()))
     return Confusion(
         population=None if name == FIRST else name,
         words=str(subset) or "everyone",
@@ -221,7 +221,7 @@ def cells(counts: Sequence[float]) -> list[tuple[str, str]]:
 
 
 def weight_text(value: float) -> str:
-    """A weight: whole where it is, otherwise with one digit.
+    """A weight: without digits if it is whole, otherwise with one digit.
 
     >>> weight_text(1234.0), weight_text(0.25)
     ('1,234', '0.2')

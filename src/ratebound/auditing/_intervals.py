@@ -1,7 +1,7 @@
 """Intervals of one proportion, and of an area under the curve.
 
-A proportion has an exact interval (Clopper and Pearson). Rows of unequal weight, and areas, are
-treated as the proportion among as many equal rows as would vary as much (Korn and Graubard, 1998).
+A proportion has an exact interval (Clopper and Pearson). Rows of unequal weight, and areas, are treated
+as a proportion of equal rows, as many as give the same variance (Korn and Graubard, 1998).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def clopper_pearson(successes: float, trials: float, confidence: float = 0.95) -
         raise ValueError(f"a proportion needs 0 <= successes <= trials, got {successes} of {trials}")
     tail = (1.0 - confidence) / 2
     misses = trials - successes
-    from scipy.special import betaincinv  # which takes as long to load as NumPy
+    from scipy.special import betaincinv  # it takes as long to load as NumPy
 
     low = float(betaincinv(successes, misses + 1, tail)) if successes else 0.0
     high = float(betaincinv(successes + 1, misses, 1.0 - tail)) if misses else 1.0
@@ -35,26 +35,26 @@ def clopper_pearson(successes: float, trials: float, confidence: float = 0.95) -
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """What rows count, some of which may stand for several that are alike."""
+    """The weights of rows, some of which may stand for several equal rows."""
 
     weight: Array  # (n,) of one row
     times: Array  # (n,) how many rows each stands for
 
     @property
     def all(self) -> Array:
-        """The weight of all rows that each stands for, (n,)."""
+        """The weight of all rows that each row stands for, (n,)."""
         return self.times * self.weight
 
     @property
     def equal(self) -> float:
-        """How many rows of equal weight have a mean that varies as much."""
+        """How many rows of equal weight have a mean with the same variance."""
         return float(self.all.sum() ** 2 / (self.all @ self.weight))
 
 
 def proportion(hits: Array, rows: Weighed, confidence: float, alike: float = 1.0) -> Interval:
     """The interval of the share of the rows' weight that lies on `hits` (n,), each from 0 to 1.
 
-    So many rows as are `alike` tell as much as one does.
+    `alike` rows carry as much information as one.
     """
     one, first = np.ones(1), np.zeros(len(hits), dtype=np.int64)
     trials = float(equal_decisions(rows, hits, first, 0.0 * one, one)[0]) / alike
@@ -63,11 +63,11 @@ def proportion(hits: Array, rows: Weighed, confidence: float, alike: float = 1.0
 
 
 def equal_decisions(rows: Weighed, values: Array, stratum: Array, low: Array, high: Array) -> Array:
-    """How many decisions of equal weight have a mean that varies as much as each stratum's, (strata,).
+    """How many decisions of equal weight have a mean with the variance of each stratum's, (strata,).
 
-    Values (n,) lie between `low` and `high` (strata,), and decisions would take only these two. Values
-    between them, as a mixture's expectations are, vary less and count as more decisions. Rows of unequal
-    weight count as fewer: never as more because few of them happen to be heavy.
+    Values (n,) lie between `low` and `high` (strata,), and decisions take only these two. Values between
+    them, such as a mixture's expectations, vary less and count as more decisions. Rows of unequal weight
+    count as fewer, and never as more because few of them happen to be heavy.
     """
 
     def total(of_rows: Array) -> Array:
@@ -76,7 +76,7 @@ def equal_decisions(rows: Weighed, values: Array, stratum: Array, low: Array, hi
     count = np.bincount(stratum, rows.times, len(low))
 
     def varies(w: Array) -> Array:
-        """The variance, as a share of that of decisions with this mean; one imagined row is included."""
+        """The variance relative to decisions with this mean; one imagined row is included."""
         mean, square = total(w * values) / total(w), total(w**2)
         spread = total(w**2 * (values - mean[stratum]) ** 2)
         most = square * (mean - low) * (high - mean)
@@ -89,7 +89,7 @@ def equal_decisions(rows: Weighed, values: Array, stratum: Array, low: Array, hi
 
 @dataclass(frozen=True, eq=False)
 class Placements:
-    """The mean area of a model's members: how far each row lies from it, and how much that varies."""
+    """The mean area of a model's members, the rows' placements around it, and their variance."""
 
     value: float
     above: Array  # (positives,) the share of negatives below each positive row
@@ -105,11 +105,11 @@ class Placements:
         ]
 
     def interval(self, confidence: float, alike: float = 1.0) -> Interval:
-        """As of a proportion of as many rows as would vary so much, where `alike` rows tell as one.
+        """The interval of a proportion with the same variance; `alike` rows count as one.
 
-        An area varies at most like a proportion of the rows of the smaller class (Birnbaum and Klose,
-        1957); one imagined row that does keeps a perfect ranking of a few rows from being taken for
-        certainty.
+        An area varies at most as a proportion of the rows of the smaller class does (Birnbaum and Klose,
+        1957). One imagined row that varies as much keeps a perfect ranking of a few rows from counting
+        as certainty.
         """
         smaller = min(self.v.equal, self.w.equal)
         variance = _variance_of_mean(self.above, self.v) + _variance_of_mean(self.below, self.w)
@@ -121,8 +121,8 @@ class Placements:
 def area(positives: Array, negatives: Array, members: Array, v: Weighed, w: Weighed) -> Placements:
     """The mean area of members (M,) with scores (M, rows) of rows `v` and `w`. A tie counts half.
 
-    DeLong's variance is that of the two classes' mean placements, a row's placement being the share of
-    the other class on its right side.
+    DeLong's variance is the variance of the two classes' mean placements. A row's placement is the share
+    of the other class on its right side.
     """
     scored = list(zip(members, positives, negatives, strict=True))
     above = np.sum([m * _share_below(n, w.all, p) for m, p, n in scored], axis=0)
@@ -131,7 +131,7 @@ def area(positives: Array, negatives: Array, members: Array, v: Weighed, w: Weig
 
 
 def _share_below(values: Array, weights: Array, at: Array) -> Array:
-    """Share of `weights` whose values lie below each of `at`, those equal counting half."""
+    """The share of `weights` whose values lie below each of `at`; equal values count half."""
     order = np.argsort(values, kind="stable")
     totals = np.concatenate([[0.0], np.cumsum(weights[order])])
     left = np.searchsorted(values[order], at, side="left")

@@ -1,19 +1,18 @@
-"""What rates, ratios and comparisons of two ratios are on the rows of a tally, and their intervals.
+"""Rates, ratios and comparisons of two ratios on the rows of a tally, and their intervals.
 
-A sum of rates has an interval by scores. These rest on strata of rows that it treats alike but for
-their decisions. Rows with amounts of their own are not alike, and a few of them may make up most of the
-sum. So a sum with such costs has the interval of a mean, with Hall's (1992) transformation of its
-skewness, and none where too few rows cost anything.
+A sum of rates has a score interval. It rests on strata: rows that the sum treats alike except for their
+decisions. Rows with different amounts are not alike, and a few of them may make up most of the sum. So a
+sum with such costs has the interval of a mean, with Hall's (1992) transformation for skewness, and none
+if too few rows cost anything.
 
 Given which rows are counted, two proportions such as precisions are rates of these rows, and their
-difference has the interval of a score test too. The interval of any other difference of ratios
-recovers the variances of both sides from their own intervals, and how they vary together from the
-influence of the rows on each (Zou and Donner, 2008).
+difference has the interval of a score test too. For any other difference of ratios, the variances are
+recovered from the intervals of both sides, and their correlation from the influence of the rows on each
+(Zou and Donner, 2008).
 
-The intervals of the parts of an objective that is not a sum hold together if the confidence of each
-leaves it a share of the doubt (Bonferroni). A smallest, a largest or a mean of rates rises with each
-of them, so its ends are those of the parts; a divergence is lowest at the share aimed at, and highest at
-one of the ends.
+If an objective is not a sum, the intervals of its parts hold together if each takes a share of the error
+(Bonferroni). A smallest, a largest or a mean of rates rises with each rate, so its ends come from the
+parts' ends. A divergence is lowest at the target share and highest at one of the ends.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ from ratebound.rates.demands import Demand, form_of, is_even, unscaled
 from ratebound.rates.expressions import Expression, Metric, MixedSum, Rate, Ratio
 from ratebound.rates.ranges import Parity
 
-FEWEST = 30  # rows that cost something, below which their mean has no interval
-# The same for amounts that are all alike; it grows as the mean of squares over a squared mean.
+FEWEST = 30  # with fewer rows that cost something, their mean has no interval
+# The same for equal amounts; it grows as the mean of squares over the squared mean.
 SPREAD = 10
 FARTHEST = 1e9  # a ratio above this may be infinite
 
-# The interval of a sum or a ratio at a confidence, None where there is none.
+# The interval of a sum or a ratio at a confidence; None if it has none.
 Interval_of = Callable[[Expression | Ratio, float], Interval | None]
 
 # --- sums of rates ---------------------------------------------------------------------------------
@@ -55,7 +54,7 @@ def sum_interval(
 ) -> tuple[Interval | None, Method]:
     """The interval around the `value` of a sum of rates on these rows.
 
-    None where rows that cost something, or clusters, are too few; `no_interval` says which.
+    None if rows that cost something, or clusters, are too few; `no_interval` says which.
     """
     alike = design_effect(tally, expression, confidence)
     if math.isinf(alike) or any(_too_few(tally, rate) for rate in expression.rates):
@@ -67,16 +66,16 @@ def sum_interval(
 
 
 def no_interval(rates: Iterable[Rate], tally: Tally) -> str:
-    """Why a promise about these rates has no interval, though it can be measured."""
+    """Why a promise about these rates has no interval although it can be measured."""
     for rate in rates:
         costly, needed = _costly(tally, rate)
         if costly < needed:
             return (
                 f"too few rows for an interval: {rate} rests on {costly:,} rows that cost something, "
-                f"and amounts this far apart take about {needed:,}"
+                f"and amounts that vary this much need about {needed:,}"
             )
     if tally.clustered is not None:
-        return f"too few rows for an interval: they are all of one {tally.clustered!r}"
+        return f"too few rows for an interval: they all have the same {tally.clustered!r}"
     return ""
 
 
@@ -86,11 +85,11 @@ def _too_few(tally: Tally, rate: Rate) -> bool:
 
 
 def _costly(tally: Tally, rate: Rate) -> tuple[int, int]:
-    """How many rows cost something, by amounts of their own, and how many an interval takes.
+    """How many rows cost something, by their own amounts, and how many an interval needs.
 
-    Of amounts far apart, a few rows are most of the cost, and such a row may not have been drawn yet.
-    How far apart they are is their variance in logarithms, in which amounts near 0 hardly count; were
-    they log-normal, the mean of their squares over their squared mean would be its exponential.
+    If amounts vary widely, a few rows are most of the cost, and such a row may not have been drawn yet.
+    The measure is the variance of the amounts' logarithms, in which amounts near 0 hardly count. For
+    log-normal amounts, its exponential is the mean of their squares over their squared mean.
     """
     if not cost_columns(rate):
         return 0, 0
@@ -106,10 +105,11 @@ def _costly(tally: Tally, rate: Rate) -> tuple[int, int]:
 
 
 def _of_mean(value: float, expression: Expression, tally: Tally, confidence: float) -> Interval:
-    """The interval of a sum in which rows cost amounts of their own.
+    """The interval of a sum in which each row has its own cost.
 
-    A studentized sum T of skewness g has ``T + g T**2 / 3 + g**2 T**3 / 27 + g / 6`` nearly normal.
-    Beside the rows of each rate two are imagined, one that costs the most and one that costs nothing.
+    For a studentized sum T of skewness g, ``T + g T**2 / 3 + g**2 T**3 / 27 + g / 6`` is nearly normal.
+    Two rows are imagined beside the rows of each rate: one that costs the most and one that costs
+    nothing.
     """
     from scipy.special import stdtrit
 
@@ -144,7 +144,7 @@ def _of_mean(value: float, expression: Expression, tally: Tally, confidence: flo
 
 
 def measured_ratio(ratio: Ratio, bound: float, tally: Tally, confidence: float) -> tuple[Measured, int]:
-    """The ratio of expectations (None where it divides by 0) and its bound; and the rows behind it."""
+    """The ratio of expectations (None if it divides by 0) and its bound, and the rows behind it."""
     times, ratio = unscaled(ratio)
     form = form_of(ratio)
     if form in ("proportion", "odds"):
@@ -158,13 +158,13 @@ def measured_ratio(ratio: Ratio, bound: float, tally: Tally, confidence: float) 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """The rows that a proportion is of, and whether each is above the line; of odds, both sides' rows.
+    """The rows that a proportion counts, and whether each is above the line; for odds, both sides' rows.
 
-    Given which rows are counted at all, those above the line are a proportion of them.
+    Given which rows are counted, the rows above the line are a proportion of them.
     """
 
-    weight: Array  # (n,) of one row, 0 of rows that are not counted
-    hits: Array  # (n,) how likely each row that is counted is to be above the line
+    weight: Array  # (n,) of one row; 0 for rows that are not counted
+    hits: Array  # (n,) the probability that a counted row is above the line
     times: Array  # (n,) how many rows each stands for
     behind: int  # rows below the line
 
@@ -175,7 +175,7 @@ class Counted:
 
     @property
     def rows(self) -> Weighed:
-        """What the rows count that are counted."""
+        """The weights of the counted rows."""
         return Weighed(self.weight[self.inside], self.times[self.inside])
 
 
@@ -189,9 +189,9 @@ def counted_rows(ratio: Ratio, tally: Tally) -> Counted:
 
 
 def strata_of(sides: Sequence[tuple[float, Counted]]) -> Strata | None:
-    """A sum of proportions of one population's rows as strata, given which rows each is of.
+    """A sum of proportions of one population's rows as strata, given which rows each counts.
 
-    Each is multiplied by its number. None where a row counts differently in two of them.
+    Each is multiplied by its number. None if a row counts differently in two of them.
     """
     inside = np.array([side.inside for _, side in sides])
     present = inside.any(axis=0)
@@ -234,22 +234,22 @@ def strata_of(sides: Sequence[tuple[float, Counted]]) -> Strata | None:
 def _of_rows(
     ratio: Ratio, tally: Tally, confidence: float
 ) -> tuple[float | None, Interval | None, Method, int]:
-    """The value of a proportion or of odds, its interval, how that is found, and the rows behind it."""
+    """The value of a proportion or of odds, its interval, the method, and the rows behind it."""
     counted_in = counted_rows(ratio, tally)
     below = total(tally, ratio.denominator)
     value = total(tally, ratio.numerator) / below if below > 0 else None
     if not counted_in.inside.any():
         return value, None, "exact", counted_in.behind
-    hits, own = counted_in.hits[counted_in.inside], counted_in.rows
+    hits, weighed = counted_in.hits[counted_in.inside], counted_in.rows
     whole = ratio.numerator + ratio.denominator if form_of(ratio) == "odds" else ratio.denominator
     alike = design_effect(tally, linearised(replace(ratio, denominator=whole), tally), confidence)
     if math.isinf(alike):
         return value, None, "none", counted_in.behind
-    low, high = proportion(hits, own, confidence, alike)
+    low, high = proportion(hits, weighed, confidence, alike)
     if form_of(ratio) == "odds":
         low, high = (end / (1.0 - end) if end < 1 else np.inf for end in (low, high))
     one_model = (hits * (1 - hits) == 0).all()
-    plain = np.ptp(own.weight) == 0 and tally.clustered is None
+    plain = np.ptp(weighed.weight) == 0 and tally.clustered is None
     method: Method = "exact" if plain and one_model else "weighted"
     return value, (low, high), method, counted_in.behind
 
@@ -257,7 +257,7 @@ def _of_rows(
 def _of_sums(
     ratio: Ratio, tally: Tally, confidence: float
 ) -> tuple[float | None, Interval | None, Method, int]:
-    """The same of any other ratio."""
+    """The same for any other ratio."""
     rows = rows_behind(tally, (*ratio.numerator.rates, *ratio.denominator.rates))
     below = total(tally, ratio.denominator)
     if below <= 0:
@@ -270,24 +270,24 @@ def _of_sums(
 
 
 def linearised(ratio: Ratio, tally: Tally) -> Expression:
-    """A sum of rates that moves with each row as the ratio does, and is 0 on these rows."""
+    """A sum of rates that each row moves as it moves the ratio, and that is 0 on these rows."""
     below = total(tally, ratio.denominator)
     value = total(tally, ratio.numerator) / below
     return (ratio.numerator - value * ratio.denominator) * (1 / below)
 
 
 def _counts(tally: Tally, side: Expression) -> Array:
-    """How likely each row is to be counted on one side of a ratio, (n,)."""
+    """The probability that each row is counted on one side of a ratio, (n,)."""
     each = (c * counted(tally[rate.population], rate, tally.classes) for rate, c in side.terms)
     return np.sum(list(each), axis=0)
 
 
 def _by_scores(ratio: Ratio, value: float, most: float, tally: Tally, confidence: float) -> Interval:
     """The numbers b for which a score test does not reject ``numerator = b * denominator``."""
-    from scipy.optimize import brentq  # which is slow to import
+    from scipy.optimize import brentq  # slow to import
 
     def end(b: float, side: int) -> float:
-        """Where the interval of ``numerator - b * denominator`` ends, below (0) or above (1)."""
+        """The end of the interval of ``numerator - b * denominator``, below (0) or above (1)."""
         difference = ratio.numerator - b * ratio.denominator
         here = total(tally, difference) - difference.constant
         interval, _ = sum_interval(here, difference, tally, confidence)
@@ -295,9 +295,10 @@ def _by_scores(ratio: Ratio, value: float, most: float, tally: Tally, confidence
         return interval[side] + difference.constant
 
     def crossing(side: int, limit: float) -> float:
-        """Where that end passes 0, from `value` on; at most at `limit`.
+        """The b at which that end passes 0, from `value` on; at most `limit`.
 
-        Where `value` is as far as the ratio can get, as an F-score of 1 is, rounding decides its sign.
+        If `value` is the largest that the ratio can have, such as an F-score of 1, rounding decides its
+        sign.
         """
         if (end(value, side) <= 0) if side else (end(value, side) >= 0):
             return value
@@ -339,7 +340,7 @@ def measured_parity(promise: Parity, tally: Tally, confidence: float) -> Promise
         slack_low=low,
         slack_high=high,
         violation=0.0 if slack is None else -slack,
-        kept=slack is None or slack >= -TOLERANCE,  # a ratio that divides by 0 breaks nothing
+        kept=slack is None or slack >= -TOLERANCE,  # a ratio that divides by 0 breaks no promise
         verdict=verdict_of(low, high),
         rows=min(rows, others),
         unit="ratio",
@@ -349,7 +350,7 @@ def measured_parity(promise: Parity, tally: Tally, confidence: float) -> Promise
 
 
 def _paired(promise: Parity, slack: float, tally: Tally, confidence: float) -> Interval | None:
-    """The interval of a difference of two proportions; None of other ratios, or where rows differ."""
+    """The interval of a difference of two proportions; None for other ratios, or if rows differ."""
     sign = 1.0 if promise.relation == ">=" else -1.0
     of_each: dict[str, list[tuple[float, Counted]]] = {}
     for side, ratio in ((sign, promise.left), (-sign, promise.right)):
@@ -370,7 +371,7 @@ def _paired(promise: Parity, slack: float, tally: Tally, confidence: float) -> I
 def _recovered(
     promise: Parity, values: tuple[float, float], ends: tuple[Interval, Interval], tally: Tally
 ) -> Interval:
-    """The interval of the room from those of both sides."""
+    """The interval of the room from both sides' intervals."""
     together = _correlation(promise, tally)
     (left, right), (own, other) = values, ends
 
@@ -385,7 +386,7 @@ def _recovered(
 
 
 def _correlation(promise: Parity, tally: Tally) -> float:
-    """How two ratios vary together from sample to sample, from -1 to 1."""
+    """The correlation of two ratios from sample to sample, from -1 to 1."""
     sides = ((ratio, linearised(ratio, tally)) for ratio in (promise.left, promise.right))
     both = covariance(
         tally, [Demand(moved <= 0, moved, 0, per_row=is_even(ratio)) for ratio, moved in sides]
@@ -401,7 +402,7 @@ def verdict_of(low: float | None, high: float | None) -> Verdict:
 
 
 def around(value: float | None, interval: Interval | None) -> tuple[float | None, float | None]:
-    """The interval, widened to hold its estimate, which rounding can put a hair outside of it."""
+    """The interval, widened to hold its estimate, which rounding can put just outside."""
     if interval is None:
         return None, None
     low, high = interval
@@ -414,7 +415,7 @@ def around(value: float | None, interval: Interval | None) -> tuple[float | None
 def goal_interval(
     metric: Metric, goal: NonlinearObjective, confidence: float, interval_of: Interval_of
 ) -> Interval | None:
-    """An interval of a goal in its own sense that holds the truth with a probability of `confidence`."""
+    """An interval of a goal in its own sense that covers the truth with probability `confidence`."""
     if isinstance(metric, Extreme):
         sides = _together(metric.parts, confidence, interval_of)
         if sides is None:

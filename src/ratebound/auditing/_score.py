@@ -1,17 +1,17 @@
 """The interval of a sum of rates: every value that a score test does not reject.
 
-Rows that lie in the same sets of an expression form a *stratum*. In it, what a row adds to the
-expression depends on its decision alone: it lies between two known ends, and the stratum's mean is a
-proportion between them. How many rows a stratum has is a matter of chance too, since another sample
-would hold another number of women: one more row moves the expression by its *influence*.
+Rows that lie in the same sets of an expression form a *stratum*. Within a stratum, a row's contribution
+to the expression depends only on its decision. It lies between two known ends, and the stratum's mean is
+a proportion between them. The number of rows in a stratum is random too, since another sample would have
+another number of women: one more row moves the expression by its *influence*.
 
-To test a value, the yes-rates of the strata are moved to where the sum has it, at the least loss of
-likelihood (Miettinen and Nurminen, 1985). With t the multiplier of that condition, a stratum of n rows
-of which x say yes, and whose coefficient is a, moves to the p with x/p - (n - x)/(1 - p) = -t·a. That is
-a quadratic equation, so all candidates for an end of the interval lie on one curve in t. The shares of
-the strata are tilted along with it, by exp(t · influence / rows). What was observed is compared with
-the sum's standard deviation *there*, corrected for skewness (Gart and Nam, 1990; Laud, 2017) and by a
-quarter of what one row changes. So ten right decisions of ten are not taken for certainty, and no
+To test a value, the yes-rates of the strata are moved so that the sum has that value, at the least loss
+of likelihood (Miettinen and Nurminen, 1985). With t the multiplier of that condition, a stratum with n
+rows, x yeses and the coefficient a moves to the p with x/p - (n - x)/(1 - p) = -t·a. That is a quadratic
+equation, so all candidates for an end of the interval lie on one curve in t. The shares of the strata
+are tilted along with it, by exp(t · influence / rows). The observed difference is compared with the
+sum's standard deviation *there*, corrected for skewness (Gart and Nam, 1990; Laud, 2017) and by a
+quarter of the effect of one row. So ten right decisions out of ten do not count as certainty, and no
 rows need to be imagined in each of many groups, which would pull their sum towards one half.
 """
 
@@ -29,9 +29,9 @@ from ratebound.rates.expressions import Expression
 from ratebound.rates.kinds import ANY, YES, Atom, atoms
 from ratebound.rates.subsets import EVERYONE, Subset, Value
 
-FIRST_TRY, FARTHEST = 1e-3, 1e15  # multipliers, where nothing varies in the sample
-ROUNDING = 1e-9  # of values that are sums of a few numbers
-MOST_PATTERNS = 10_000  # patterns; among so many, one row more shows nothing
+FIRST_TRY, FARTHEST = 1e-3, 1e15  # multipliers, if nothing varies in the sample
+ROUNDING = 1e-9  # in values that are sums of a few numbers
+MOST_PATTERNS = 10_000  # patterns; with more, one more row would show nothing
 
 Answer = tuple[float | str, Value | None]  # a threshold, and the class that is decided there
 
@@ -47,15 +47,15 @@ class Strata:
     spread: Array  # (strata,) squared weights of its rows, over the population's weight squared
     reach: Array  # (strata,) between the least and the largest value that a row can have
     mean: Array  # (strata,) of the rows' values, 0 at the least and 1 at the largest
-    trials: Array  # (strata,) decisions of equal weight whose mean would vary as much
+    trials: Array  # (strata,) decisions of equal weight whose mean has the same variance
     rows: Array  # (strata,) of equal weight, in the smallest set that a rate of these rows is a share of
     influence: Array  # (strata,) mean over the rows of the stratum
     over: Array  # (atoms, strata) 1 / the share of the rows an atom is counted over, on those rows
-    follows: Array  # (atoms, strata) how an atom's value follows the mean value of the stratum
+    follows: Array  # (atoms, strata) how an atom's value depends on the stratum's mean value
     step: float  # the least by which one row changes the expression
 
     def thinned(self, alike: float) -> Strata:
-        """The same, were so many rows to tell as much as one does."""
+        """The same if so many rows carry as much information as one."""
         if alike == 1:
             return self
         return replace(
@@ -76,9 +76,9 @@ def _end(strata: list[Strata], side: float, z: float) -> float:
     step = min(s.step for s in strata) / 4
 
     def excess(t: float) -> float:
-        """How much farther the sum is from the sample's at `t` than chance explains."""
+        """How much farther the sum at `t` is from the sample's value than chance explains."""
         shift, variance, third = _moments(strata, side * t)
-        if variance <= (1e-6 * step) ** 2:  # nothing but rounding
+        if variance <= (1e-6 * step) ** 2:  # only rounding
             return abs(shift) - step
         deviation = variance**0.5
         skewness = float(np.clip(side * (z * z - 1.0) / 6.0 * third / deviation**3, -z / 2, z / 2))
@@ -87,7 +87,7 @@ def _end(strata: list[Strata], side: float, z: float) -> float:
     variance = _moments(strata, 0.0)[1]
     least, most = 0.0, z / variance**0.5 if variance > 0 else FIRST_TRY
     while excess(most) < 0:
-        if most > FARTHEST:  # at the edge of what is possible
+        if most > FARTHEST:  # at the edge of the possible values
             return _moments(strata, side * most)[0]
         least, most = most, 2 * most
     from scipy.optimize import brentq  # which is slow to import
@@ -96,7 +96,7 @@ def _end(strata: list[Strata], side: float, z: float) -> float:
 
 
 def _moments(strata: list[Strata], t: float) -> tuple[float, float, float]:
-    """How far the sum is moved at the multiplier `t`; its variance and third central moment there."""
+    """The shift of the sum at the multiplier `t`, and its variance and third central moment there."""
     shift, variance, third = np.sum([_moments_of(s, t) for s in strata], axis=0)
     return float(shift), float(variance), float(third)
 
@@ -110,10 +110,10 @@ def _moments_of(s: Strata, t: float) -> tuple[float, float, float]:
     share /= share.sum()
     moved = share @ influence
     influence -= moved
-    # Variances found on n rows fall short by 1/n on average; of a single row none can be found.
+    # Variances estimated on n rows fall short by 1/n on average; a single row gives no estimate.
     several = s.rows >= 2
     few = np.where(several, s.rows / np.where(several, s.rows - 1.0, 1.0), 1.0)
-    less = s.share**2 / s.spread / s.trials  # how much less rows vary than as many decisions would
+    less = s.share**2 / s.spread / s.trials  # how much less rows vary than as many decisions
     within = less * s.reach**2 * np.where(several, p * (1.0 - p), 0.25)
     third = less * within * s.reach * (1.0 - 2.0 * p) + 3.0 * influence * within + influence**3
     weight = s.spread * share / s.share
@@ -138,17 +138,17 @@ class _Term:
 
     @property
     def answer(self) -> Answer:
-        """What it asks about; no class where rows count whatever is decided."""
+        """The answer that it counts; no class if rows count whatever is decided."""
         return self.at, None if self.atom.predicted is ANY else self.atom.of
 
     @property
     def over(self) -> Subset:
-        """The rows it is a share of; a count is so many times a share of everyone."""
+        """The rows that it is a share of; a count is a multiple of a share of everyone."""
         return EVERYONE if self.atom.over is None else self.atom.over
 
     @property
     def sign(self) -> float:
-        """Of that answer: 1 where it is counted, -1 where others are, 0 where any is."""
+        """1 if that answer is counted, -1 if the others are, 0 if any answer is."""
         return 0.0 if self.atom.predicted is ANY else 1.0 if self.atom.predicted is YES else -1.0
 
 
@@ -160,7 +160,7 @@ class _Rows:
     patterns: Array  # (strata, sets) bool
     stratum: Array  # (n,)
     count: Weighed
-    said: Array  # (answers, n) probability of each
+    chances: Array  # (answers, n) probability of each
 
     def total(self, values: Array) -> Array:
         """Values (n,) of single rows, summed over all rows of each stratum."""
@@ -173,11 +173,11 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Values:
-    """What decisions make of a row's value, stratum by stratum."""
+    """How decisions change a row's value, stratum by stratum."""
 
     gain: Array  # (terms, strata) what a row adds that the term counts
     slope: Array  # (answers, strata) what each answer adds to none of them
-    base: Array  # (strata,) where none of them is given
+    base: Array  # (strata,) the value if none of them is given
     low: Array  # (strata,) the least
     high: Array  # (strata,) the largest
 
@@ -206,11 +206,11 @@ def _strata_of(tally: Tally, name: str, expression: Expression) -> Strata:
     smallest = np.where(over > 0, equal[:, None], rows.count.times.sum()).min(axis=0)
     over /= (over @ share)[:, None]
     of = _values(rows, terms, together)
-    values = of.base[rows.stratum] + (of.slope[:, rows.stratum] * rows.said).sum(axis=0)
+    values = of.base[rows.stratum] + (of.slope[:, rows.stratum] * rows.chances).sum(axis=0)
     at = [answers.index(term.answer) for term in terms]
     sign = np.array([term.sign for term in terms])[:, None]
-    said = np.array([rows.total(rows.count.weight * each) for each in rows.said]) / weight
-    parts = of.gain * (sign * said[at] + (sign <= 0))
+    answered = np.array([rows.total(rows.count.weight * each) for each in rows.chances]) / weight
+    parts = of.gain * (sign * answered[at] + (sign <= 0))
     means, reach = parts.sum(axis=0), of.high - of.low
     changes = np.abs(of.gain) * square / weight / weight.sum()
     return Strata(
@@ -228,14 +228,15 @@ def _strata_of(tally: Tally, name: str, expression: Expression) -> Strata:
 
 
 def _together(tally: Tally, answers: list[Answer]) -> list[list[int]]:
-    """Which answers may be given together, by their places.
+    """The sets of answers that can occur together, by their places.
 
-    Of two classes, a score passes the thresholds below it: its level among a member's sorted thresholds
-    says all. Of several, a row is decided as one of them, which may be one that nothing asks about.
+    With two classes, a score passes the thresholds below it, so its level among a member's sorted
+    thresholds is enough. With several, a row is decided as one of them, possibly one that no rate asks
+    about.
     """
     if len(tally.told_by) > 1:
-        asked = [[place] for place, (_, of) in enumerate(answers) if of is not None]
-        return asked if len(asked) == len(tally.told_by) else [*asked, []]
+        single = [[place] for place, (_, of) in enumerate(answers) if of is not None]
+        return single if len(single) == len(tally.told_by) else [*single, []]
     levels = np.hstack([tally.model.levels(at) for at, _ in answers])  # (M, answers)
     orders = {tuple(np.argsort(own, kind="stable").tolist()) for own in levels}
     return [list(order[:count]) for order in orders for count in range(len(answers) + 1)]
@@ -247,13 +248,13 @@ def _rows_of(tally: Tally, name: str, terms: list[_Term], answers: list[Answer])
     sets = list(dict.fromkeys(s for term in terms for s in (term.atom.given, term.over)))
     masks = [lines.inside(subset)[present] for subset in sets]
     example, stratum = patterns(masks, int(present.sum()))
-    said = np.array([lines.chance(at, of)[present] for at, of in answers])
+    chances = np.array([lines.chance(at, of)[present] for at, of in answers])
     inside = np.column_stack([mask[example] for mask in masks])
-    return _Rows(sets, inside, stratum, Weighed(lines.weight[present], lines.rows[present]), said)
+    return _Rows(sets, inside, stratum, Weighed(lines.weight[present], lines.rows[present]), chances)
 
 
 def _values(rows: _Rows, terms: list[_Term], together: list[list[int]]) -> _Values:
-    """The values that rows of each stratum can have, by the answers that may be given `together`."""
+    """The values that rows of each stratum can have, by the answers that can occur `together`."""
     shares = rows.inside([term.over for term in terms]) @ rows.total(rows.count.weight)
     times = np.array([term.coefficient for term in terms]) * rows.count.all.sum() / shares
     gain = times[:, None] * rows.inside([term.atom.given for term in terms])
@@ -267,10 +268,10 @@ def _values(rows: _Rows, terms: list[_Term], together: list[list[int]]) -> _Valu
 
 
 def _imagining(rows: _Rows, terms: list[_Term], together: list[list[int]], even: float) -> _Rows:
-    """One more row for each pattern that chance may have left out, where it could have other values.
+    """One more row for each pattern that chance may have left out, if it could have other values.
 
-    Had none of twenty rows a positive label, it would seem certain that none has; so one is imagined.
-    No pattern is imagined that adds nothing, such as positive rows where an error is an error. Its
+    If none of twenty rows has a positive label, it would seem certain that none can; so one is imagined.
+    No pattern is imagined that adds nothing, such as positive rows if every error counts alike. Its
     answers are equally likely, `even`.
     """
     places = [(rows.sets.index(t.atom.given), rows.sets.index(t.over)) for t in terms]
@@ -306,5 +307,5 @@ def _imagining(rows: _Rows, terms: list[_Term], together: list[list[int]], even:
             np.concatenate([rows.count.weight, np.full(len(new), typical)]),
             np.concatenate([rows.count.times, np.ones(len(new), dtype=int)]),
         ),
-        said=np.hstack([rows.said, np.full((len(rows.said), len(new)), even)]),
+        chances=np.hstack([rows.chances, np.full((len(rows.chances), len(new)), even)]),
     )

@@ -1,11 +1,11 @@
-"""Rates of the rows with the largest scores: their values, exactly, and how these vary.
+"""Rates of the rows with the largest scores: their exact values, and how these vary.
 
-Rows are sorted by their scores, and the first `most` of their weight are the top. Rows with the same
-score as the last of them share the place that is left, which is the mean over all ways to break ties.
+Rows are sorted by their scores, and the first `most` of their weight are the top. Rows that tie with the
+last of them share the remaining places, which gives the mean over all ways to break ties.
 
-On other rows the score that parts the top from the rest is another one too. If rows at the margin are
-positive with probability m, one more row above it pushes a row at the margin out, so it moves the
-number of positives in the top by y - m, and not by y.
+The score that separates the top from the rest varies with the sample too. If rows at the margin are
+positive with probability m, one more row above it pushes a row at the margin out. So it moves the number
+of positives in the top by y - m, not by y.
 """
 
 from __future__ import annotations
@@ -23,24 +23,22 @@ from ratebound.rates.expressions import Rate, Top
 from ratebound.rates.kinds import is_top_count
 from ratebound.rates.subsets import Label
 
-MARGIN = (
-    0.25  # rows on either side of the margin that say what rows there are like, as a share of the top
-)
+MARGIN = 0.25  # rows on either side of the margin that represent it, as a share of the top
 FEWEST = 5.0  # such rows on either side, at least
 
 
 def measured_top(metric: Top, bound: float, tally: Tally, confidence: float) -> tuple[Measured, int]:
-    """The value of a rate of the top, against its bound, and how many rows it rests on.
+    """The value of a rate of the top against its bound, and the number of rows it rests on.
 
-    It is the mean over a mixture's members, each of which has a top of its own.
+    It is the mean over a mixture's members, each with its own top.
     """
     rate, lines = metric.rate, tally[metric.rate.population]
     assert lines.answers is not None
     inside = lines.inside(rate.subset)
     value, moved, among = 0.0, np.zeros(len(lines)), np.zeros(len(lines))
     for chance, scores in zip(tally.model.chances, lines.answers[:, 0], strict=True):
-        own, moves, counts = _of_member(rate, lines, scores, inside)
-        value, moved, among = value + chance * own, moved + chance * moves, among + chance * counts
+        of_member, moves, counts = _of_member(rate, lines, scores, inside)
+        value, moved, among = value + chance * of_member, moved + chance * moves, among + chance * counts
     rows = round(float(lines.rows @ among))
     alike = 1.0
     if tally.clustered is not None:
@@ -56,10 +54,10 @@ def measured_top(metric: Top, bound: float, tally: Tally, confidence: float) -> 
 
 
 def _of_member(rate: Rate, lines: Lines, scores: Array, inside: Array) -> tuple[float, Array, Array]:
-    """A rate of one member's top, how far a row of each line moves it, and the rows that it is among."""
+    """A rate of one member's top, how far each line's row moves it, and the rows it is taken among."""
     assert rate.top is not None
     weight, positive = lines.total * inside, lines.inside(rate.subset & Label())
-    if is_top_count(rate):  # of so many rows of the whole population
+    if is_top_count(rate):  # out of so many rows of the whole population
         assert rate.per is not None
         base, most = np.ones(len(lines)), rate.top / rate.per * float(lines.total.sum())
     else:
@@ -79,7 +77,7 @@ def _of_member(rate: Rate, lines: Lines, scores: Array, inside: Array) -> tuple[
 
 
 def in_top(scores: Array, weights: Array, most: float) -> Array:
-    """The share (n,) of each row that is among the `most`, by weight, with the largest scores.
+    """The share (n,) of each row that belongs to the top `most`, by weight, of the scores.
 
     >>> in_top(np.array([3.0, 1.0, 2.0, 1.0]), np.array([1.0, 1.0, 1.0, 1.0]), 3.0)
     array([1. , 0.5, 1. , 0.5])
@@ -93,7 +91,7 @@ def in_top(scores: Array, weights: Array, most: float) -> Array:
 
 
 def _margin(scores: Array, weights: Array, positive: Array, most: float, typical: float) -> float:
-    """How likely a row at the margin of the top is positive, by those on either side of it."""
+    """The probability that a row at the margin of the top is positive, from the rows on either side."""
     width = max(MARGIN * most, FEWEST * typical)
     beside = in_top(scores, weights, most + width) - in_top(scores, weights, max(most - width, 0.0))
     return float(weights @ (beside * positive) / (weights @ beside))

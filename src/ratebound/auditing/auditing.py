@@ -1,4 +1,4 @@
-"""The audit: every promise of a problem, measured on other rows, with how sure that makes us."""
+"""The audit: every promise of a problem measured on other rows, with its uncertainty."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.auditing._general import measured_general
-from ratebound.auditing._groups import confusions, groups, spoken_of
+from ratebound.auditing._groups import confusions, groups, named_subsets
 from ratebound.auditing._intervals import Interval, Weighed, area, clopper_pearson
 from ratebound.auditing._measured import (
     around,
@@ -75,8 +75,8 @@ from ratebound.rates.subsets import Label, Name, Subset
 from ratebound.solution.baselines import ONE, PLAIN, Baseline, told
 from ratebound.solution.mixture import Mixture, member, without_promises
 
-MOST_MEMBERS = 20  # of a mixture, each of which is judged alone on the rows audited
-CONFIDENCE, POWER = 0.95, 0.8  # of a certificate that is planned for, and the chance to get it
+MOST_MEMBERS = 20  # members of a mixture that are judged one by one on the audited rows
+CONFIDENCE, POWER = 0.95, 0.8  # of a planned certificate, and the chance to get it
 
 
 def audit(
@@ -91,25 +91,25 @@ def audit(
     key: Name | None = None,
     **others: Population,
 ) -> Audit:
-    """What `problem` promised and what `model` keeps of it on these rows, with how sure that is.
+    """What `problem` promised and what `model` keeps on these rows, with the uncertainty.
 
-    Decisions that somebody else made are audited without a model: give `decisions` and the `rows` that
-    they are on. If rows have no labels, promises about how often each decision is made can be audited,
-    and an objective that needs labels is not measured.
+    Decisions that somebody else made are audited without a model: give `decisions` and the decided
+    `rows`. If rows have no labels, promises about how often each decision is made can be audited, and an
+    objective that needs labels is not measured.
 
-    Every value is the expectation over the mixture, but rows whose features 16 or more share are counted
-    as `predict` decides them: they all get the same member. `roc_auc` is the area under the curve
-    itself, ties counting half; of a mixture, the mean of its members' areas. With ``top=`` rows are
-    sorted by their scores, and rows that tie for the last places share them. A count that does not say
-    out of how many rows speaks of as many as `model` was trained on, where that is known, and otherwise
-    of the rows audited; what is counted on these is scaled to that number.
+    Every value is the expectation over the mixture, except that rows whose features 16 or more rows
+    share are counted as `predict` decides them: they all get the same member. `roc_auc` is the area
+    under the curve itself, with ties counting half; for a mixture, it is the mean of its members' areas.
+    With ``top=`` rows are sorted by their scores, and rows that tie for the last places share them. A
+    count without a number of rows is out of as many rows as `model` was trained on, if that is known,
+    and otherwise out of the audited rows; what is counted on these is scaled to that number.
 
     Each promise has an interval of its room, for that promise alone: exact for one rate or ratio of one
     model against a number, otherwise by a score test. Populations are taken to be drawn independently.
-    ``docs/audit.md`` says how, and how often the intervals hold the truth. A promise about a share of
-    rows that are not here, such as the recall of a group without a positive label, is reported as not
-    measured. A constraint of one's own (`constraint`) is measured by its function, without an interval.
-    A file holds no functions, so give the problem of a loaded model anew.
+    ``docs/audit.md`` describes the methods, and how often the intervals cover the truth. A promise about
+    a share of rows that are absent, such as the recall of a group without a positive label, is reported
+    as not measured. A custom constraint (`constraint`) is measured by its function, without an interval.
+    A file holds no functions, so pass the problem of a loaded model again.
 
     Parameters
     ----------
@@ -117,9 +117,9 @@ def audit(
         The objective and the promises, or promises alone.
     model : Mixture, RateConstrainedClassifier or classifier, default=None
         A mixture, an estimator that has one as `solution_`, or any fitted classifier with `predict`,
-        whoever made it.
+        from any library.
     population : Population, default=None
-        The rows, with labels. They may be on disk, `rb.Parquet`: they are read once.
+        The rows, with labels. They may be on disk, `rb.Parquet`; they are read once.
     decisions : array of shape (n,), str or Subset, default=None
         In place of `model`: decisions that were made, as an array, as the name of a column, or as a
         condition such as ``rb.column("status") == "approved"``. They are truth values, 0 and 1, or
@@ -128,17 +128,17 @@ def audit(
         In place of `population`: the rows that were decided. A table has no labels; rows with labels are
         ``rb.Population(None, y, columns=table)``.
     confidence : float, default=0.95
-        How sure each verdict is: of a promise that does not hold, "holds" is said in at most about
-        1 - confidence of samples, as a certificate at this confidence would be. Each end of an interval
-        is a bound at this confidence, so that at 0.95 the two of them are a 90% interval. The default is
-        what is customary, no more.
+        The confidence of each verdict: a promise that does not hold gets the verdict "holds" in at most
+        about 1 - confidence of samples, as with a certificate at this confidence. Each end of an
+        interval is a bound at this confidence, so at 0.95 both ends form a 90% interval. The default is
+        merely customary.
     clusters : str or int, default=None
-        The column whose values tell which rows were drawn together, such as the customer where one has
-        several rows. Intervals then take its values to be drawn independently, and not the rows. By
-        default each row is drawn alone.
+        The column whose values say which rows were drawn together, such as the customer if one has
+        several rows. Intervals then take its values to be drawn independently, not the rows. By default
+        each row is drawn by itself.
     key : str or int, default=None
-        The column of ids that ``predict(X, key=...)`` is given, if a mixture hashes these: the decisions
-        that it makes by them are counted. By default the expectation is, as above.
+        The column of ids for ``predict(X, key=...)``, if a mixture hashes ids: the decisions that it
+        makes by them are counted. By default the expectation is counted, as above.
     **others : Population
         The populations that rates name with ``on=``.
 
@@ -149,7 +149,7 @@ def audit(
 
     See Also
     --------
-    certify : What all promises together keep on new rows, with proof.
+    certify : Whether all promises hold together on new rows, by a test.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def audit(
         compiled = compile_on(problem.promising(rest), tally.populations, called(FIRST))
     with working("auditing"):
         objective, promises = measured(compiled, tally, both)
-    left, places = iter(promises), spoken_of(asked, tally)
+    left, places = iter(promises), named_subsets(asked, tally)
     beside = _beside(compiled, tally, model) if unmeasured is None else ()
 
     def reported(promise: Constraint | Parity) -> Promise:
@@ -227,13 +227,13 @@ def audit(
     return Audit(
         objective=unmeasured or objective,
         promises=tuple(
-            replace(_told(reported(promise), promise, tally, both), worst=worst(promise))
+            replace(_with_facts(reported(promise), promise, tally, both), worst=worst(promise))
             for promise in spelled
         ),
         groups=groups(tally, places),
         confusions=confusions(tally, places),
         populations={
-            called(name): lines.size if people[name] is given[name] else len(given[name])  # not copies
+            called(name): lines.size if people[name] is given[name] else len(given[name])  # no copies
             for name, lines in tally.lines.items()
         },
         confidence=confidence,
@@ -262,9 +262,9 @@ def audit(
 
 
 def _beside(compiled: Compiled, tally: Tally, model: Any) -> tuple[Baseline, ...]:
-    """The model on these rows, the plain model if it holds that, and the simplest ones beside it.
+    """The model on these rows, the plain model if the model holds it, and the simplest models.
 
-    The members of a mixture are judged one by one only on rows in memory: each takes a pass.
+    The members of a mixture are judged one by one only on rows in memory: each needs a pass.
     """
     first, *others = simplest(compiled, tally) or (None,)
     if first is None:
@@ -282,7 +282,7 @@ def _beside(compiled: Compiled, tally: Tally, model: Any) -> tuple[Baseline, ...
 
 
 def _best_member(compiled: Compiled, tally: Tally, mixture: Mixture) -> Baseline:
-    """The member that keeps most promises on these rows, and costs least among those."""
+    """The member that keeps most promises on these rows, and among several the one that costs least."""
     people = {name: lines.source for name, lines in tally.lines.items()}
     places, sign = places_of(compiled.problem), 1 if compiled.problem.sense == "minimize" else -1
     alone = (judged(member(mixture, each)) for each in range(len(mixture)))
@@ -291,13 +291,13 @@ def _best_member(compiled: Compiled, tally: Tally, mixture: Mixture) -> Baseline
 
 
 def _drawn(tally: Tally) -> int:
-    """The rows audited first of which no decision is sure."""
+    """The rows of the first population that have no certain decision."""
     lines = tally[FIRST]
     return lines.counted(lines.chances[0.0].max(axis=0) < 1 - ROUNDING)
 
 
 def lacks_labels(metric: Metric, people: dict[str, Population]) -> bool:
-    """Whether it needs labels that the rows lack."""
+    """Whether a metric needs labels that the rows lack."""
     return any(KINDS[r.kind].labels and people[r.population].y is None for r in metric.rates)
 
 
@@ -306,26 +306,26 @@ def _unmeasured(problem: Problem, people: dict[str, Population]) -> Objective | 
     metric = problem.objective
     if not lacks_labels(metric, people):
         return None
-    said = formula(metric, people[FIRST].classes or TWO)
+    words = formula(metric, people[FIRST].classes or TWO)
     why = "there are no labels"
-    return Objective(str(metric), None, None, None, 0, "none", problem.sense, said, why)
+    return Objective(str(metric), None, None, None, 0, "none", problem.sense, words, why)
 
 
 def _check_pairs_alone(clusters: Name | None, others: dict[str, Population]) -> None:
-    """Raise where more is given beside pairs than an audit of them takes."""
+    """Raise if an audit of pairs is given arguments that it does not take."""
     if clusters is not None:
         raise ValueError(
-            "clusters= is for single rows; pairs take the query, rb.Pairs(..., query=...), which is "
-            "drawn as a whole where there are many"
+            "clusters= is for single rows; for pairs give the query, rb.Pairs(..., query=...), which "
+            "is drawn as a whole if there are several"
         )
     if others:
         raise ValueError(f"an audit of pairs takes no other population, got {', '.join(others)}")
 
 
-def _told(
+def _with_facts(
     measurement: Promise, promise: Constraint | Parity, tally: Tally, confidence: float
 ) -> Promise:
-    """A promise as measured, with what those who check it want to know too."""
+    """A measured promise, with further facts for reviewers."""
     needed = _rows_to_certify(measurement, confidence)
     said = formula(promise, tally.classes)
     return replace(measurement, formula=said, sentence=sentence(promise), rows_needed=needed)
@@ -334,7 +334,7 @@ def _told(
 def _rows_to_certify(promise: Promise, confidence: float) -> int | None:
     """Rows of the smallest set for a certificate at 95% with a chance of 80%, if the rates stay.
 
-    The interval says how far the room may be off with as many rows as here.
+    The interval says how far off the room may be with as many rows as here.
     """
     from scipy.special import ndtri
 
@@ -345,32 +345,32 @@ def _rows_to_certify(promise: Promise, confidence: float) -> int | None:
 
 
 def _clusters(tally: Tally) -> tuple[str, int] | None:
-    """The column of clusters, and how many there are among the rows audited first."""
+    """The column of clusters, and how many there are in the first population."""
     codes = tally.clusters(FIRST)
     return None if codes is None else (str(tally.clustered), int(codes.max()) + 1)
 
 
 def _digest(people: dict[str, Population], tally: Tally) -> str:
-    """A digest of the rows: their features, labels, weights, and groups as far as promises ask."""
+    """A digest of the rows: their features, labels, weights, and groups that promises name."""
     parts: list[Any] = []
     for name, rows in people.items():
         columns = () if rows.stored else map(rows.column, tally[name].people.columns)
         parts += [np.array([rows.digest])] if rows.stored else [rows.X, rows.y, rows.weights, *columns]
         if not (rows.stored or tally.model.inputs):
             parts += map(rows.column, tally.model.known)
-    own = digest_of(parts)
-    every = processes.gathered(own) if any_shared(people) else [own]
-    return own if len(every) == 1 else digest_of([np.array(every)])
+    digest = digest_of(parts)
+    every = processes.gathered(digest) if any_shared(people) else [digest]
+    return digest if len(every) == 1 else digest_of([np.array(every)])
 
 
 def _named(population: Population) -> Any:
-    """The label that is yes, unless that goes without saying; of more than two none is."""
+    """The label that is yes, unless it is obvious; None with more than two labels."""
     yes = None if population.y is None else population.labels.yes
     return None if yes == 1 else yes
 
 
 def counted_as_trained(problem: Problem, model: Any) -> tuple[Problem, tuple[Constraint, ...]]:
-    """The problem with counts out of as many rows as `model` was trained on, and what that promised."""
+    """The problem with counts out of as many rows as `model` was trained on, and its promises."""
     trained_for = getattr(getattr(model, "solution_", model), "problem", None)
     if not isinstance(trained_for, Problem):
         return problem, ()
@@ -384,14 +384,14 @@ def counted_as_trained(problem: Problem, model: Any) -> tuple[Problem, tuple[Con
 def measurable(
     problem: Problem, tally: Tally, known: Sequence[Constraint], first: str
 ) -> tuple[Compiled | None, dict[Constraint | Parity, str]]:
-    """The problem compiled, if tallied rows can tell each of its constraints; and why some they cannot.
+    """The compiled problem with the constraints that tallied rows can measure, and why others cannot.
 
-    A value that no row has is a slip, unless the model was trained for the promise (`known`). Errors
-    call the population that others are told from `first`.
+    A value that no row has is a mistake, unless the model was trained for the promise (`known`). Errors
+    name the main population `first`.
     """
     missing: dict[Constraint | Parity, str] = {}
     for parity in problem.subject_to:
-        if isinstance(parity, Parity):  # at some level: whether there are rows does not depend on it
+        if isinstance(parity, Parity):  # at any level, since the level does not affect which rows exist
             ends = parity.at(0.5)
             trained = ends if any(each.keeps == parity for each in known) else ()
             _, reasons = measurable(problem.promising(ends), tally, trained, first)
@@ -407,7 +407,7 @@ def measurable(
         except NoRows as error:
             missing[promise] = str(error)
         except NoSuchValue as error:
-            if promise not in known:  # the rows themselves tell which values there are
+            if promise not in known:  # the rows show which values exist
                 compile_on(alone, {name: lines.source for name, lines in tally.lines.items()}, first)
                 raise
             missing[promise] = str(error)
@@ -417,12 +417,12 @@ def measurable(
 def measured(
     compiled: Compiled, tally: Tally, confidence: float = 0.9
 ) -> tuple[Objective, list[Promise]]:
-    """What tallied decisions make of a compiled problem's objective and of its promises."""
+    """A compiled problem's objective and promises, measured on tallied decisions."""
     learned = tally.model.thresholds
     for name in compiled.learnable:
         if name not in learned and name not in compiled.budgets:
             raise ValueError(
-                f"a rate is taken at={name!r}, a threshold the model has not learned; it has "
+                f"a rate is taken at={name!r}, but the model has not learned this threshold; it has "
                 f"{', '.join(map(repr, learned)) or 'none'}: train it on this problem, or write a number"
             )
     problem = compiled.problem
@@ -458,8 +458,8 @@ def _objective(compiled: Compiled, tally: Tally, confidence: float) -> Objective
         sides, method = list(goal.pieces), "score" if interval is not None else "none"
     low, high = around(value, interval)
     rows = rows_behind(tally, tuple(rate for side in sides for rate in side.rates))
-    said = formula(metric, tally.classes)
-    return Objective(str(metric), value, low, high, rows, method, problem.sense, said)
+    words = formula(metric, tally.classes)
+    return Objective(str(metric), value, low, high, rows, method, problem.sense, words)
 
 
 def _promise(
@@ -481,7 +481,7 @@ def _promise(
         rows = rows_behind(tally, (metric + constraint.right).rates)
     left, right, interval, method = measure
     slack = None if left is None or right is None else sign * (left - right)
-    if isinstance(metric, OfScores) and slack is not None:  # training counts at thresholds
+    if isinstance(metric, OfScores) and slack is not None:  # in training it is counted at thresholds
         violation = -slack
     else:
         violation = total(tally, demand.expression, demand.per_row)
@@ -508,7 +508,7 @@ def _promise(
 
 
 def _sum(left: Expression, right: Expression, tally: Tally, confidence: float) -> Measured:
-    """Two sums of rates: exact where one rate of one model is left of them, else by scores."""
+    """Two sums of rates: exact if only one rate of one model remains, otherwise by a score test."""
     difference = left - right
     values = total(tally, left), total(tally, right)
     exact = _exact(difference, tally, confidence)
@@ -578,29 +578,29 @@ def _training(model: Any) -> tuple[float, float] | None:
 def check_given(
     asker: str, problem: Problem, model: Any, population: Any, others: dict[str, Any]
 ) -> None:
-    """Raise unless `asker` got populations, and a model that shows what its rates need."""
+    """Raise unless `asker` got populations, and a model with what its rates need."""
     if not isinstance(population, Population):
         kind = type(population).__name__
         raise TypeError(f"{asker}: the third argument must be a rb.Population, got {kind}")
     for name, given in others.items():
         if not isinstance(given, Population):
             raise TypeError(
-                f"{asker}: {name}= is not an argument, and as the population that rates name with "
+                f"{asker}: {name}= is not an argument; as the population that rates name with "
                 f"on={name!r} it must be a rb.Population, got {type(given).__name__}"
             )
     for rate in problem.rates:
         if not is_mixture(model) and (rate.compares_scores or rate.at not in (None, 0)):
             raise ValueError(
-                f"{rate} needs scores, and of {type(model).__name__} only decisions are used: give an "
-                "object with weights, thresholds and member_scores(X) -> (rows, members), such as "
-                "a rb.Mixture, or leave this constraint out"
+                f"{rate} needs scores, but {type(model).__name__} gives only decisions: give an "
+                "object with weights, thresholds and member_scores(X) -> (rows, members), such as a "
+                "rb.Mixture, or leave this constraint out"
             )
 
 
 def check_key(
     asker: str, key: Name | None, model: Any, population: Population, in_expectation: bool = False
 ) -> None:
-    """Raise where a column of ids is named that is not there, or that nobody hashes."""
+    """Raise if a column of ids is named that does not exist, or that nothing hashes."""
     if key is None:
         return
     if isinstance(model, Decisions) or population.paired or in_expectation:

@@ -1,7 +1,7 @@
 """The simplest models on the rows of a tally: one decision for everyone, and existing models.
 
-A line of a tally says all of its rows but what is decided. So other decisions on the same rows take no
-rows to be read again.
+A line of a tally holds everything about its rows except their decision. So other decisions on the same
+rows need no second reading.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ratebound.rates.kinds import label_classes, referral_of
 from ratebound.rates.subsets import Decision, value_text
 from ratebound.solution.baselines import NO, OWN, YES, Baseline
 
-MOST_CLASSES = 50  # classes that are tried as the one decision for everyone
+MOST_CLASSES = 50  # classes that are tried as the decision for everyone
 ROUNDING = 1e-9
 
 
 def simplest(compiled: Compiled, tally: Tally) -> tuple[Baseline, ...]:
     """The model of a tally first, then one decision for everyone, and the models that promises name.
 
-    None where promises are about scores: decisions alone do not tell.
+    Empty if promises are about scores: decisions alone are not enough.
     """
     if not comparable(compiled):
         return ()
@@ -35,13 +35,13 @@ def simplest(compiled: Compiled, tally: Tally) -> tuple[Baseline, ...]:
 
 
 def comparable(compiled: Compiled) -> bool:
-    """Whether decisions at 0 tell all that a problem asks for."""
+    """Whether decisions at 0 are enough for everything that a problem asks for."""
     rates = compiled.problem.rates
     return not any(rate.compares_scores or rate.at not in (None, 0) for rate in rates)
 
 
 def baseline(name: str, compiled: Compiled, tally: Tally) -> Baseline:
-    """What tallied decisions make of a compiled problem, without intervals."""
+    """A compiled problem measured on tallied decisions, without intervals."""
     problem, goal = compiled.problem, compiled.goal
     if goal is None:
         reached = total(tally, problem.cost)
@@ -82,7 +82,7 @@ def _positive_rate(tally: Tally) -> float | None:
 
 
 def _constants(compiled: Compiled, tally: Tally) -> list[Baseline]:
-    """Each decision for everyone; of more than two classes, the best of them."""
+    """Each decision for everyone; with more than two classes, only the best."""
     classes = tally.classes
     if len(classes) > MOST_CLASSES:
         return []
@@ -102,7 +102,7 @@ def _constants(compiled: Compiled, tally: Tally) -> list[Baseline]:
 
 
 def _existing(compiled: Compiled, tally: Tally) -> list[Baseline]:
-    """The existing models that promises compare with, as far as every population has their decisions."""
+    """The existing models that promises compare with, if every population has their decisions."""
     names = dict.fromkeys(rate.versus for rate in compiled.problem.rates if rate.versus)
     every = []
     for name in names:
@@ -122,7 +122,7 @@ def _by(name: str, lines: Lines, tally: Tally) -> Array:
 
 
 def _decided(tally: Tally, decisions: dict[str, Array]) -> Tally:
-    """The same rows, decided otherwise; places (k,) of decisions by population."""
+    """The same rows with other decisions; places (k,) of decisions by population."""
     places = np.arange(len(tally.classes))[:, None]
     lines = {
         name: replace(own, chances=dict.fromkeys(own.chances, (decisions[name] == places).astype(float)))

@@ -1,17 +1,17 @@
-"""The least room of a promise over all groupings that guesses and audited rows leave possible.
+"""The least room of a promise over all groupings that are possible given guesses and audited rows.
 
-Rows with the same guess that a promise counts alike are a *stratum*. Its audited rows tell how many of
-each true group there are among the others, within an interval. The interval is exact: audited rows are
-drawn from the stratum without replacement. An equal share of what may go wrong falls to each stratum and
-group, so all hold at once. Any grouping within the intervals is possible. With m the rows of a stratum
-in a group, a rate is
+Rows with the same guess that a promise counts alike are a *stratum*. Its audited rows give an interval
+for the number of rows of each true group among the others. The interval is exact: audited rows are drawn
+from the stratum without replacement. The error probability is divided equally among strata and groups,
+so all intervals hold at once. Any grouping within the intervals is possible. With m the rows of a
+stratum in a group, a rate is
 
     Σ m(stratum, group) counted(stratum, group) / Σ m(stratum, group) over(stratum, group)
 
-and its least value is a linear-fractional program. Dinkelbach's steps make it a row of linear programs,
-min Σ m (counted - t over), each of which falls apart into strata: shares that sum to one, within bounds,
-are filled up from the cheapest group on. A promise about several rates takes each at its worst, which
-errs on the safe side.
+and its least value is a linear-fractional program. Dinkelbach's method solves a sequence of linear
+programs, min Σ m (counted - t over), each of which separates into strata: shares that sum to one, within
+bounds, are filled up from the cheapest group on. A promise about several rates takes each at its worst,
+which is conservative.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ratebound.rates.guesses import Guessed, speaks_of
 from ratebound.rates.kinds import ANY, YES, Classes, atoms, is_cost, is_count
 from ratebound.rates.subsets import Compare, In, Missing, Name, Subset, Value, columns_in, holds
 
-STEPS = 100  # of Dinkelbach's, of which it takes a few
+STEPS = 100  # of Dinkelbach's method, at most; it needs a few
 
 
 def least_room(
@@ -41,8 +41,8 @@ def least_room(
 ) -> float | None:
     """The least room of a promise over all groupings that are possible; None if it is not known.
 
-    It holds for the rows audited, with this confidence. With `times`, so many times as many rows are
-    audited, among which every group has the share that it has among those that were.
+    It holds for the audited rows, with this confidence. With `times`, that many times as many rows are
+    taken to be audited, with the same share of every group.
     """
     if not isinstance(promise, Constraint) or not isinstance(promise.left, Expression):
         return None
@@ -81,10 +81,10 @@ def least_room(
 
 
 def audits_needed(promise: object, each: Guessed, tally: Tally, confidence: float) -> int | None:
-    """How many rows have to be audited in all for a promise to be kept in the worst case.
+    """How many rows must be audited in all for a promise to be kept in the worst case.
 
-    Every group is taken to have the share among them that it has among those that were audited. None if
-    it would be broken were all rows audited.
+    Every group is taken to have the same share among them as among the audited rows. None if the promise
+    would be broken even if all rows were audited.
     """
     lines = next(own for own in tally.lines.values() if guess_of(each) in own.people.columns)
     rows, audited = lines.size, int(lines.rows[~lines.people.values(each.column).missing].sum())
@@ -103,16 +103,16 @@ def audits_needed(promise: object, each: Guessed, tally: Tally, confidence: floa
 
 
 def told_by_guesses(problem: Problem, people: Mapping[str, Population]) -> list[Rate]:
-    """Rates that tell rows apart by their guess and their true group, if that of some is known."""
+    """Rates that distinguish rows by guess and true group, if some true groups are known."""
     rates = []
     for each in problem.guessed:
         guess = guess_of(each)
         for name, rows in people.items():
             if guess in rows.columns:
                 on = None if name == FIRST else name
-                columns = (guess, each.column)  # a promise may name some of the groups alone
-                told = [Compare(c, "==", value) for c in columns for value in _held(rows.values(c))]
-                rates += [Rate("predicted_positives", group, on) for group in told]
+                columns = (guess, each.column)  # a promise may name only some of the groups
+                named = [Compare(c, "==", value) for c in columns for value in _held(rows.values(c))]
+                rates += [Rate("predicted_positives", group, on) for group in named]
     return rates
 
 
@@ -122,10 +122,10 @@ class Strata:
 
     fixed: Array  # (S, G) audited rows of each group
     open: Array  # (S,) rows that were not audited
-    low: Array  # (S, G) the share of them that each group has at least
-    high: Array  # (S, G) and at most
-    counted: Array  # (R, S, G) what a rate counts of a row, were it of the group
-    over: Array  # (R, S, G) whether it is a share of such rows
+    low: Array  # (S, G) the least share of them in each group
+    high: Array  # (S, G) the largest share
+    counted: Array  # (R, S, G) what a rate counts for a row if it is in the group
+    over: Array  # (R, S, G) whether the rate is a share of such rows
 
 
 def _strata(
@@ -151,7 +151,7 @@ def _strata(
     )
     unknown = np.bincount(place, lines.rows * true.missing, len(first))
     audited = fixed.sum(axis=1)
-    more = np.minimum(times, 1.0 + unknown / np.maximum(audited, 1.0))  # of a stratum, all at most
+    more = np.minimum(times, 1.0 + unknown / np.maximum(audited, 1.0))  # at most all rows of a stratum
     fixed, audited, unknown = (
         fixed * more[:, None],
         audited * more,
@@ -163,11 +163,11 @@ def _strata(
 
 
 def shares_of_rest(audited: Array, rest: Array, confidence: float) -> tuple[Array, Array]:
-    """The least and the largest share (S, G) that each group may have among rows that were not audited.
+    """The least and the largest share (S, G) of each group among rows that were not audited.
 
-    `audited` (S, G) counts the rows of each group that were drawn of a stratum, without putting them
-    back, and `rest` (S, 1) those that were not. A share is possible if so few audited rows of the group,
-    and so many, are each likelier than half of what may go wrong.
+    `audited` (S, G) counts the rows of each group drawn from a stratum without replacement, and `rest`
+    (S, 1) the rows not drawn. A share is possible if both tails at the audited number of the group's
+    rows have more than half of the error probability.
 
     >>> low, high = shares_of_rest(np.array([[10.0, 30.0]]), np.array([[40.0]]), 0.9)
     >>> (40 * low).round(), (40 * high).round()  # of the 40 others, how many are of each group
@@ -179,7 +179,9 @@ def shares_of_rest(audited: Array, rest: Array, confidence: float) -> tuple[Arra
     others = np.round(rest) + np.zeros_like(drawn)
     sample, tail = drawn.sum(axis=1, keepdims=True) + np.zeros_like(drawn), (1.0 - confidence) / 2
 
-    def so_many(more: Array) -> Array:  # are likely enough, if `more` of the others are of the group
+    def so_many(
+        more: Array,
+    ) -> Array:  # likely enough if `more` of the others are in the group
         return 1.0 - hypergeom.cdf(drawn - 1, sample + others, drawn + more, sample) > tail
 
     def so_few(more: Array) -> Array:
@@ -187,7 +189,7 @@ def shares_of_rest(audited: Array, rest: Array, confidence: float) -> tuple[Arra
 
     least, most = np.zeros_like(drawn), others.copy()
     ends = []
-    for possible in (so_many, lambda more: ~so_few(more + 1)):  # the first number at which it is so
+    for possible in (so_many, lambda more: ~so_few(more + 1)):  # the first number for which it is true
         below, above = least.copy(), most.copy()
         while (below < above).any():
             middle = np.floor((below + above) / 2)
@@ -205,8 +207,8 @@ def lowest(
 ) -> float | None:
     """The least of Σ m counted / Σ m over, where m (S, G) is `fixed` plus shares of the `free` rows.
 
-    The shares of a stratum sum to one and lie between `low` and `high` (S, G). None if there may be
-    no row below the line.
+    The shares of a stratum sum to one and lie between `low` and `high` (S, G). None if the denominator
+    can be zero.
 
     >>> one, none = np.ones((2, 1)), np.zeros((2, 1))
     >>> counted = np.array([[1.0, 0.0], [0.0, 0.0]])  # two strata, of which the first is counted
@@ -253,8 +255,8 @@ def _values(lines: Lines, column: Name) -> list[Value]:
 
 
 def _held(read: ReadColumn) -> list[Value]:
-    held = read.values if read.codes is not None else np.unique(read.values[~read.missing])
-    return list(held.tolist())
+    present = read.values if read.codes is not None else np.unique(read.values[~read.missing])
+    return list(present.tolist())
 
 
 def _codes(lines: Lines, guess: Name) -> Array:
@@ -267,7 +269,7 @@ def _codes(lines: Lines, guess: Name) -> Array:
 def _sides(
     lines: Lines, rate: Rate, column: Name, values: Sequence[Value], classes: Classes
 ) -> tuple[Array, Array]:
-    """What a rate counts of each line, and whether it is a share of it, if of each group, (k, G)."""
+    """What a rate counts for each line, and whether it is a share of it, for each group, (k, G)."""
     counted, over = np.zeros((len(lines), len(values))), np.zeros((len(lines), len(values)))
     parts = atoms(rate, classes)
     for place, value in enumerate(values):
@@ -282,7 +284,7 @@ def _sides(
 
 
 def _were_it(lines: Lines, column: Name, value: Value) -> Callable[[Subset], Array]:
-    """Which lines would be in a subset, were the value of `column` this one in all of them."""
+    """Which lines would be in a subset if all of them had this value in `column`."""
 
     def leaf(condition: Subset) -> Array:
         if isinstance(condition, Compare | In | Missing) and condition.column == column:

@@ -1,7 +1,7 @@
-"""Decisions that were made by whomever, in the place of a model: audits and certificates read them.
+"""Decisions that anyone made, in place of a model, for audits and certificates.
 
-They are a column of the rows, an array beside them, or a condition that they meet, such as
-``status == "approved"``. A decision that is missing is an error: it is neither yes nor no.
+They are a column of the rows, a separate array, or a condition on the rows, such as ``status ==
+"approved"``. A missing decision is an error: it is neither yes nor no.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from ratebound.problem.population import Population
 from ratebound.rates.subsets import Missing, Name, Subset, columns_in, leaves
 
 GIVEN = "(decisions)"  # the column that holds an array of decisions
-SAID = ({"no", "yes"}, {"n", "y"}, {"false", "true"})  # words that say yes or no themselves
+SAID = ({"no", "yes"}, {"n", "y"}, {"false", "true"})  # words for no and yes
 YES = ("yes", "y", "true")
 
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Where the decisions on rows are: in a column, or where a condition is met."""
+    """The source of decisions on rows: a column, or a condition."""
 
     of: Name | Subset
 
     @property
     def words(self) -> str:
-        """What reports call them."""
+        """Their name in reports."""
         if isinstance(self.of, Subset):
             return f"the decisions {self.of}"
         return "the decisions given" if self.of == GIVEN else f"the decisions in column {self.of!r}"
@@ -43,36 +43,36 @@ class Decisions:
         return tuple(dict.fromkeys(columns_in(self.of))) if isinstance(self.of, Subset) else (self.of,)
 
     def on(self, rows: Population) -> Array:
-        """The decision on each row, (n,): a truth value, or as it is spelled.
+        """The decision on each row, (n,): a truth value, or as spelled.
 
         >>> Decisions("approved").on(Population(None, columns={"approved": ["Yes", "No"]}))
         array([ True, False])
         """
-        asked = self.columns
-        if isinstance(self.of, Subset):  # one that asks whether a value is missing knows what that means
+        columns = self.columns
+        if isinstance(self.of, Subset):  # a condition on missing values allows them
             excused = {leaf.column for leaf in leaves(self.of) if isinstance(leaf, Missing)}
-            asked = tuple(name for name in asked if name not in excused)
-        for name in asked:
+            columns = tuple(name for name in columns if name not in excused)
+        for name in columns:
             self._check_whole(is_missing(rows.column(name)))
         if isinstance(self.of, Subset):
             return masker(rows)(self.of)
-        return _said(unmasked(rows.column(self.of)), rows)
+        return _as_truths(unmasked(rows.column(self.of)), rows)
 
     def _check_whole(self, lacking: Array) -> None:
         if lacking.any():
             raise ValueError(
-                f"{self.words}: {int(lacking.sum()):,} of {len(lacking):,} rows have none, the first in "
-                f"row {int(np.flatnonzero(lacking)[0]) + 1}. No decision is neither yes nor no: leave "
-                "those rows out, or fill in what happened to them"
+                f"{self.words}: {int(lacking.sum()):,} of {len(lacking):,} rows have none, the first "
+                f"in row {int(np.flatnonzero(lacking)[0]) + 1}. A missing decision is neither yes nor "
+                "no: leave those rows out, or fill in the decision"
             )
 
 
-def _said(values: Array, rows: Population) -> Array:
-    """Decisions as truth values where words say yes or no, unless they are names of classes."""
-    held = distinct(values, None)
-    if not all(isinstance(each, str) for each in held) or set(held) <= set(rows.classes or ()):
+def _as_truths(values: Array, rows: Population) -> Array:
+    """Decisions as truth values if the words mean yes or no, unless they are names of classes."""
+    words = distinct(values, None)
+    if not all(isinstance(each, str) for each in words) or set(words) <= set(rows.classes or ()):
         return values
-    plain = {each: each.strip().casefold() for each in held}
+    plain = {each: each.strip().casefold() for each in words}
     if any(set(plain.values()) <= pair for pair in SAID):
         return np.array([plain[each] in YES for each in values.tolist()], dtype=bool)
     return values
@@ -81,7 +81,7 @@ def _said(values: Array, rows: Population) -> Array:
 def given_decisions(
     asker: str, model: Any, population: Any, decisions: Any, rows: Any, others: Mapping[str, Population]
 ) -> tuple[Any, Any]:
-    """The model and the rows that a call speaks of: those of `decisions=` and `rows=` if these are said.
+    """The model and the rows of a call, from `decisions=` and `rows=` if these are given.
 
     >>> people = Population(None, columns={"sex": ["Female", "Male"]})
     >>> model, people = given_decisions("audit", None, None, [True, False], people, {})
@@ -91,8 +91,8 @@ def given_decisions(
     if decisions is None and rows is None:
         if model is None or population is None:
             raise TypeError(
-                f"{asker} takes a problem, a model and a population; of decisions without a model, "
-                f"rb.{asker}(problem, decisions=..., rows=...)"
+                f"{asker} takes a problem, a model and a population; for decisions without a model, "
+                f"call rb.{asker}(problem, decisions=..., rows=...)"
             )
         return model, population
     if decisions is None or rows is None or model is not None or population is not None:
@@ -108,16 +108,16 @@ def given_decisions(
             )
         people = Population(None, columns=rows)
     if people.paired:
-        raise ValueError(f"{asker}: decisions= are on single rows, and these are pairs")
+        raise ValueError(f"{asker}: decisions= is for single rows, and these are pairs")
     if isinstance(decisions, Subset) and people.stored:
         raise ValueError(
-            f"{asker}: of rows on disk, decisions= takes the name of a column that holds yes or no"
+            f"{asker}: for rows on disk, decisions= takes the name of a column that holds yes or no"
         )
     if isinstance(decisions, str | int | Subset) and not isinstance(decisions, bool):
         return Decisions(decisions), people
     if people.stored or others:
         what = "rows on disk" if people.stored else "several populations"
-        raise ValueError(f"{asker}: of {what}, decisions= takes the name of the column that holds them")
+        raise ValueError(f"{asker}: for {what}, decisions= takes the name of the column that holds them")
     if (many := length(decisions, "decisions")) != len(people):
         raise ValueError(f"{asker}: there are {many:,} decisions for {len(people):,} rows")
     values = as_array(unmasked(decisions))

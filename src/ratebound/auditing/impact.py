@@ -1,11 +1,11 @@
-"""Impact ratios: how often each category is selected, or scores high, beside a reference.
+"""Impact ratios: how often each category is selected, or scores high, relative to a reference.
 
-Two forms. New York City's Local Law 144 (6 RCNY 5-300 to 5-304) asks for the rate of each category of
-sex, of race or ethnicity, and of both together, divided by the highest of them. A scoring rate is the
-share with a score above the median of all. A category below 2% of the data may be left out of ratios,
-but its number and its rate are shown; rows of unknown category are counted. Lenders compare each group
-with a reference, which is the largest group here: the adverse impact ratio, and the standardised mean
-difference of scores. Neither is a legal opinion.
+There are two forms. New York City's Local Law 144 (6 RCNY 5-300 to 5-304) requires the rate of each
+category of sex, of race or ethnicity, and of both together, divided by the highest rate. A scoring rate
+is the share with a score above the median of all. A category below 2% of the data may be left out of
+ratios, but its number and its rate are shown; rows of unknown category are counted. Lenders compare each
+group with a reference, here the largest group: they report the adverse impact ratio and the standardised
+mean difference of scores. Neither is a legal opinion.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ratebound.rates.kinds import label_classes
 from ratebound.rates.subsets import Name, column_text
 
 Form = Literal["ll144", "lending"]
-SMALL = 0.02  # share of the rows below which the rules of Local Law 144 let a category be left out
+SMALL = 0.02  # the share of the rows below which Local Law 144 lets a category be left out
 FOUR_FIFTHS = 0.8
 UNKNOWN = ("unknown", "not specified", "prefer not to say", "declined", "not disclosed", "undisclosed")
 LEFT_OUT = "below 2% of the data"
@@ -41,23 +41,23 @@ TITLES = {
     "lending": "Adverse impact ratios (lending)",
 }
 NO_OPINION = (
-    "This is arithmetic on the rows given, and not a legal opinion. Whether a law applies, whether the "
-    "data are those that it asks for, and what follows from a ratio is for people to say."
+    "This is arithmetic on the rows given, not a legal opinion. People must judge whether a law "
+    "applies, whether these are the data that it requires, and what follows from a ratio."
 )
 HOW = {
     "ll144": (
         "A selection rate is the share of a category that is selected; a scoring rate the share with a "
-        "score above the median of all rows. An impact ratio divides the rate by that of the category "
-        "with the highest one (6 RCNY 5-300, 5-301). Categories below 2% of the rows are left out of "
-        "the ratios and are not the highest; their numbers and rates are shown, and the auditor has to "
-        "give the reason. The bounds are exact 95% bounds of the rate, one for each end, which the "
-        "rules do not ask for."
+        "score above the median of all rows. An impact ratio divides the rate by the highest rate of "
+        "any category (6 RCNY 5-300, 5-301). Categories below 2% of the rows are left out of the "
+        "ratios and cannot be the highest; their numbers and rates are shown, and the auditor has to "
+        "give the reason. The bounds are exact 95% bounds of the rate, one for each end; the rules do "
+        "not require them."
     ),
     "lending": (
-        "The adverse impact ratio divides a group’s rate by that of the reference, the largest group of "
-        "the column; below 0.8 is the customary warning. The p-value is of Fisher’s exact test that "
-        "both rates are the same. The standardised mean difference is the group’s mean score less the "
-        "reference’s, in standard deviations of all scores."
+        "The adverse impact ratio divides a group’s rate by the rate of the reference, the largest "
+        "group of the column; a ratio below 0.8 is the customary warning. The p-value is from "
+        "Fisher’s exact test that both rates are the same. The standardised mean difference is the "
+        "group’s mean score less the reference’s, in standard deviations of all scores."
     ),
 }
 
@@ -72,7 +72,7 @@ class Category:
     rate: float | None
     low: float | None  # the 95% bounds of the rate
     high: float | None
-    ratio: float | None  # None of a category that is left out, and if the reference has rate 0
+    ratio: float | None  # None if the category is left out, or if the reference has rate 0
     left_out: str = ""  # why
     reference: bool = False
     p_value: float | None = None
@@ -96,7 +96,7 @@ class ImpactRatios(Documented):
     Parameters
     ----------
     form : {"ll144", "lending"}
-        Whose definitions they follow.
+        The definitions that they follow.
     of : str
         What was measured.
     rows : int
@@ -154,7 +154,7 @@ class ImpactRatios(Documented):
             f"Ratios below four fifths: {', '.join(low)}." if low else "No ratio is below four fifths."
         )
         state: doc.State = "broken" if low else "kept"
-        lead = f"Of {self.of} on {self.rows:,} rows"
+        lead = f"For {self.of} on {self.rows:,} rows"
         conclusion = doc.Conclusion(said, state)
         return doc.Document(TITLES[self.form], lead, tuple(parts), self.to_dict, conclusion)
 
@@ -190,7 +190,7 @@ def _table_parts(form: Form, table: ImpactTable, at: str) -> list[doc.Part]:
     caption = f"By {' and '.join(table.by)}, {table.rate}"
     parts: list[doc.Part] = [doc.ReportTable(caption, named, tuple(rows), sortable=True)]
     if table.unknown:
-        said = f"{table.unknown:,} rows are of unknown {' or '.join(table.by)} and not included."
+        said = f"{table.unknown:,} rows have an unknown {' or '.join(table.by)} and are not included."
         parts.append(doc.Paragraph(said, apart=False))
     return parts
 
@@ -205,12 +205,12 @@ def impact_ratios(
     score: str | None = None,
     form: Form = "ll144",
 ) -> ImpactRatios:
-    """How often each category is selected beside a reference, as laws and lenders define it.
+    """How often each category is selected relative to a reference, as laws and lenders define it.
 
     Parameters
     ----------
     model : Mixture, RateConstrainedClassifier or classifier, default=None
-        Whose decisions are measured.
+        The model whose decisions are measured.
     population : Population, default=None
         The rows that it decides on; labels are not needed.
     decisions : array of shape (n,), str or Subset, default=None
@@ -218,18 +218,18 @@ def impact_ratios(
     rows : Population or table, default=None
         In place of `population`: the rows that were decided.
     by : str or list of str, default=()
-        The columns of the categories. By default those that look like sex and like race or ethnicity;
-        for lending all that look protected.
+        The columns of the categories. By default the columns that look like sex or like race or
+        ethnicity; for lending, all that look protected.
     score : str, default=None
         A column of scores: its scoring rates for "ll144", its standardised mean differences for
-        "lending". By default decisions alone are measured.
+        "lending". By default only decisions are measured.
     form : {"ll144", "lending"}, default="ll144"
-        Whose definitions to follow: New York City's Local Law 144, or what lenders report.
+        The definitions to follow: New York City's Local Law 144, or lenders' usual reports.
 
     Returns
     -------
     ImpactRatios
-        It prints as a text; it is not a legal opinion.
+        It prints as text. It is not a legal opinion.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def impact_ratios(
     tally = tallied(judged(model), {FIRST: people}, ())
     lines = tally[FIRST]
     if len(label_classes(tally.classes)) != 2 or lines.place is None:
-        raise ValueError("impact ratios are of decisions between yes and no")
+        raise ValueError("impact ratios need decisions between yes and no")
     weights, yes = people.row_weights, lines.chances[0.0][1][lines.place]
     names = _columns(people, by, form)
     groups = {name: _known(people, name) for name in names}
@@ -284,17 +284,17 @@ def _columns(people: Population, by: str | Sequence[str], form: Form) -> list[Na
         every = [columns[0] for columns in first if columns]
     if not every:
         raise ValueError(
-            "no column looks like one of categories, such as sex or race: name them, by=['sex', 'race'] "
-            "(--by sex race)"
+            "no column looks like categories such as sex or race: name the columns, by=['sex', "
+            "'race'] (--by sex race)"
         )
     return every
 
 
 def _known(people: Population, name: Name) -> dict[str, Array]:
-    """The groups of a column without those that are unknown."""
+    """The groups of a column without the unknown ones."""
     groups = groups_of(people, name)
     if isinstance(groups, str):
-        raise ValueError(f"column {name!r} has {groups}, which are no categories: put them into bands")
+        raise ValueError(f"column {name!r} has {groups}, which are not categories: put them into bands")
     known = {}
     for words, inside in groups.items():
         said = words.removeprefix(f"{column_text(name)} == ").strip('"').strip().casefold()
@@ -315,7 +315,7 @@ def _scores(people: Population, name: str) -> Array:
 
 
 def _crossed(each: Sequence[dict[str, Array]]) -> dict[str, Array]:
-    """The categories of several columns together, those that have rows."""
+    """The combined categories of several columns that have rows."""
     crossed = dict(each[0])
     for more in each[1:]:
         crossed = {f"{a} and {b}": x & y for a, x in crossed.items() for b, y in more.items()}

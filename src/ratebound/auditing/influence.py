@@ -1,8 +1,8 @@
-"""How sums of rates vary from sample to sample, together: the influence of every row on each of them.
+"""How sums of rates vary together from sample to sample: the influence of every row on each of them.
 
-One more row moves a rate by how far it lies from it, over the weight of the rows that the rate is a
-share of. So a group inside everyone is not taken to be independent of everyone, weights count, and a
-mixture varies less in expectation than the decisions drawn from it.
+One more row moves a rate by the row's distance from it, divided by the weight of the rows that the rate
+is a share of. So a group within everyone does not count as independent of everyone, weights matter, and
+a mixture varies less in expectation than the decisions drawn from it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ratebound.rates.kinds import ANY, NO, YES, atoms
 
 
 def covariance(tally: Tally, demands: Sequence[Demand], *, drawn: bool = False) -> Array:
-    """The covariance (m, m) of what is demanded, each measured on as many rows as there are here.
+    """The covariance (m, m) of demands, each measured on as many rows as there are here.
 
-    Of a mixture in expectation, or with `drawn` of the decisions as they fall.
+    For a mixture, in expectation, or with `drawn` for the decisions as they fall.
 
-    Two rows are imagined beside those of each rate, one that it counts and one that it does not: ten
-    right decisions of ten are not certainty.
+    Two rows are imagined beside each rate's rows, one that it counts and one that it does not: ten right
+    decisions out of ten are not certainty.
 
     >>> from ratebound import Population, Problem, recall
     >>> from ratebound.auditing.judged import scored
@@ -56,7 +56,7 @@ def _of_shares(tally: Tally, shares: Sequence[tuple[Rate, bool]], drawn: bool) -
     name = shares[0][0].population
     lines, codes = tally[name], tally.clusters(name)
     moved, imagined = np.empty((len(shares), len(lines))), np.empty(len(shares))
-    often = np.sqrt(lines.rows)  # products of two moves count as often as a line has rows
+    often = np.sqrt(lines.rows)  # products of two moves count once for each row of a line
     fallen: list[Array] = []
     for place, (rate, per_row) in enumerate(shares):
         own = moves(tally, rate, per_row)
@@ -78,7 +78,7 @@ def _of_shares(tally: Tally, shares: Sequence[tuple[Rate, bool]], drawn: bool) -
 class Moves:
     """How far one more row moves a rate."""
 
-    rows: Array  # (k,) as a row of each line does
+    rows: Array  # (k,) how far a row of each line moves it
     over: Array  # (k,) the rows that the rate is a share of
     high: float  # an imagined row that the rate counts in full
     low: float  # one that it does not count
@@ -93,14 +93,14 @@ def moves(tally: Tally, rate: Rate, per_row: bool = False) -> Moves:
     among, times = float(lines.total[over].sum()), 1.0 if per_row else scale(tally, rate)
     hits = counted(lines, rate, tally.classes)
     share, most = float(lines.total @ hits) / among, largest(tally, rate)
-    typical = float(lines.total[over] @ lines.weight[over]) / among  # a row's weight among those counted
+    typical = float(lines.total[over] @ lines.weight[over]) / among  # a counted row's weight
     one = times * typical / among
     rows = times * lines.weight * (hits - share * over) / among
     return Moves(rows, over, one * (most - share), -one * share, among, times)
 
 
 def moves_of_sum(tally: Tally, expression: Expression) -> dict[str, tuple[Array, Array]]:
-    """How far a row of each line of each population, (k,), moves a sum of rates; and which count."""
+    """How far each line's row, (k,), by population, moves a sum of rates, and which lines count."""
     moved: dict[str, tuple[Array, Array]] = {}
     for rate, coefficient in expression.terms:
         own = moves(tally, rate)
@@ -110,9 +110,9 @@ def moves_of_sum(tally: Tally, expression: Expression) -> dict[str, tuple[Array,
 
 
 def design_effect(tally: Tally, expression: Expression, confidence: float) -> float:
-    """How many rows of clusters tell as much about a sum of rates as one independent row would.
+    """How many rows of clusters carry as much information about a sum of rates as one independent row.
 
-    Infinite where only one cluster is counted; 1 where there are no clusters.
+    Infinite if only one cluster is counted; 1 without clusters.
     """
     if tally.clustered is None:
         return 1.0
@@ -120,11 +120,11 @@ def design_effect(tally: Tally, expression: Expression, confidence: float) -> fl
 
 
 def effect_of_clusters(tally: Tally, moved: dict[str, tuple[Array, Array]], confidence: float) -> float:
-    """The same, by how far a row of each line, (k,), moves what is measured, and which lines count.
+    """The same, given how far a row of each line, (k,), moves the measured value, and which lines count.
 
-    The variance with rows of a cluster summed is compared with that of single rows. As it is found on
-    a few clusters, the quantile is Student's (Korn and Graubard, 1998). Where no row moves it, as where
-    all are hits, rows of a cluster may all be alike, and count as one.
+    The variance with rows summed by cluster is compared with the variance of single rows. As it is
+    estimated from few clusters, the quantile is Student's (Korn and Graubard, 1998). If no row moves the
+    value, for example if all are hits, the rows of a cluster may all be alike and count as one.
     """
     from scipy.special import ndtri, stdtrit
 
@@ -148,10 +148,10 @@ def effect_of_clusters(tally: Tally, moved: dict[str, tuple[Array, Array]], conf
 
 
 def _swing(tally: Tally, rate: Rate) -> Array:
-    """How what each row adds to a rate swings as its decision is drawn, (decisions, k).
+    """How each row's contribution to a rate varies as its decision is drawn, (decisions, k).
 
-    Summed over the decisions, products of two rates' swings are covariances. Of two classes a yes says
-    all; then it is the standard deviation, negative where a yes lowers the rate.
+    Summed over the decisions, products of two rates' swings are covariances. With two classes yes is
+    enough; then it is the standard deviation, negative if a yes lowers the rate.
     """
     lines = tally[rate.population]
     signs = {YES: 1.0, NO: -1.0}
@@ -171,10 +171,10 @@ def _swing(tally: Tally, rate: Rate) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class RowMoves:
-    """How far each row moves each demand, for any decisions; rows that are alike share a line."""
+    """How far each row moves each demand, for any decisions; equal rows share a line."""
 
     line: Array  # (n,) of the stacked rows
-    hits: Array  # (R, L, D) what each rate counts of a row of each line, decided as each class
+    hits: Array  # (R, L, D) what each rate counts for a row of each line, decided as each class
     over: Array  # (R, L) the lines that it is a share of
     weight: Array  # (L,) what one row counts
     times: Array  # (R,) what the share is multiplied by
@@ -182,10 +182,10 @@ class RowMoves:
     together: Array | None = None  # (n,) which rows were drawn together, if some were
 
     def of(self, decided: Array, some: Array | slice = slice(None)) -> tuple[Array, Array, Array]:
-        """How far `some` rows move each demand, (m, k), if all rows are decided so (n,).
+        """How far `some` rows move each demand, (m, k), if all rows are `decided` so (n,).
 
-        Also the variances (m,) by all rows and imagined ones, and the share (m,) of them that is not
-        imagined. Rows that were drawn together count as one.
+        Also the variances (m,) from all rows and the imagined ones, and the share (m,) of the variance
+        from real rows. Rows that were drawn together count as one.
         """
         code = self.line * self.hits.shape[2] + decided
         rows = self.counts(decided)
@@ -200,15 +200,15 @@ class RowMoves:
         return own, whole, variances / np.maximum(whole, 1e-300)
 
     def counts(self, decided: Array) -> Array:
-        """How many rows of each line are decided as each class, (L · D,), if all are so (n,)."""
+        """How many rows of each line are decided as each class, (L · D,), for these decisions (n,)."""
         lines, decisions = self.hits.shape[1:]
         code = self.line * decisions + decided
         return np.bincount(code, minlength=lines * decisions).astype(float)
 
     def _of_lines(self, rows: Array, rates: Array) -> tuple[Array, Array, Array]:
-        """How far a row of each line and decision moves some rates (r, L · D), if so many `rows` are so.
+        """How far a row of each line and decision moves some rates (r, L · D), given these `rows`.
 
-        Also the shares (r,) that the rates are, and what imagined rows add to their variances (r,).
+        Also the values (r,) of the rates, and what imagined rows add to their variances (r,).
         """
         decisions = self.hits.shape[2]
         hits, times = self.hits[rates].reshape(len(rates), -1), self.times[rates]
@@ -220,10 +220,10 @@ class RowMoves:
         return moved, share, (one * (1.0 - share)) ** 2 + (one * share) ** 2
 
     def at_best(self, rows: Array, demand: int) -> tuple[float, float, int]:
-        """If all rows of the smallest set that a demand speaks of were decided in its favour.
+        """The effect of deciding all rows of a demand's smallest set in its favour.
 
-        `rows` (L · D,) are the `counts` of the decisions on all others. By how much that changes the
-        demand, its standard error then, and how many rows the set has.
+        `rows` (L · D,) are the `counts` of the decisions on all others. Returns the change in the
+        demand, its standard error then, and the number of rows in the set.
         """
         lines, decisions = self.hits.shape[1:]
         rates = np.flatnonzero(self.coefficients[demand])
@@ -244,7 +244,7 @@ class RowMoves:
 
 
 def row_moves(tally: Tally, demands: Sequence[Demand], together: Array | None = None) -> RowMoves:
-    """How rows move demands, from a tally of rows in memory, whatever it says of decisions."""
+    """How rows move demands, from a tally of rows in memory; its decisions are not used."""
     shares = list(dict.fromkeys((rate, d.per_row) for d in demands for rate in d.expression.rates))
     names, decisions = list(tally.lines), len(tally.classes)
     sizes = [len(tally[name]) for name in names]
@@ -268,7 +268,7 @@ def row_moves(tally: Tally, demands: Sequence[Demand], together: Array | None = 
         for rate, coefficient in demand.expression.terms:
             coefficients[row, places[rate, demand.per_row]] = coefficient
     placed = [tally[name].place for name in names]
-    assert all(each is not None for each in placed)  # no model has decided of them
+    assert all(each is not None for each in placed)  # no model has decided on them
     line = np.concatenate([each + starts[name] for each, name in zip(placed, names, strict=True)])
     weight = np.concatenate([tally[name].weight for name in names])
     return RowMoves(line, hits, over, weight, times, coefficients, together)

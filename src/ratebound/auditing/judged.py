@@ -1,4 +1,4 @@
-"""A model as audits and certificates see it, whatever kind of model it is.
+"""A model of any kind, as audits and certificates see it.
 
 A `Mixture` has a few choices, each with its probability and its scores; every other classifier predicts.
 """
@@ -25,31 +25,31 @@ from ratebound.solution.mixture import Mixture
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What a model says of rows, and how its M choices decide together."""
+    """A model's answers on rows, and how its M choices decide together."""
 
     words: str  # what it is
     answers: Callable[[str, Population], Array]  # scores (M, A, n), or predictions (1, n)
-    chances: Array = field(default_factory=lambda: np.ones(1))  # (M,) that each choice decides
+    chances: Array = field(default_factory=lambda: np.ones(1))  # (M,) the choices' probabilities
     thresholds: dict[str, Array] = field(default_factory=dict)  # learned ones: (M,), or (M, D - 1)
-    predicts: str = ""  # what its answers are, where they are decisions that are spelled as labels are
+    predicts: str = ""  # a name for its answers, if they are decisions spelled as labels
     known: tuple[Name, ...] = ()  # columns that it looks at, besides features
     width: int = 1  # numbers that it computes for each row
     inputs: bool = True  # whether it looks at features
 
     @property
     def deterministic(self) -> bool:
-        """Whether no chance has a part in its decisions."""
+        """Whether its decisions involve no chance."""
         return len(self.chances) == 1
 
     def levels(self, at: float | str) -> Array:
-        """The threshold of every choice, (M, 1), or of its classes but the first, (M, D - 1)."""
+        """The threshold of every choice, (M, 1), or of its classes except the first, (M, D - 1)."""
         if isinstance(at, str):
             return self.thresholds[at].reshape(len(self.chances), -1)
         return np.full((len(self.chances), 1), float(at))
 
 
 def called(name: str) -> str:
-    """What a report calls a population: the rows audited first are "train" to a problem."""
+    """The name of a population in a report; a problem calls the first audited rows "train"."""
     return "audited" if name == FIRST else name
 
 
@@ -60,7 +60,7 @@ def is_mixture(model: Any) -> bool:
 
 
 def judged(model: Any) -> Judged:
-    """A model as the tally of its decisions needs it.
+    """A model in the form that the tally of its decisions needs.
 
     >>> from types import SimpleNamespace
     >>> two = SimpleNamespace(
@@ -90,7 +90,7 @@ def judged(model: Any) -> Judged:
     thresholds = thresholds_of(model)
     ids = () if not isinstance(model, Stands) or model.key is None else (model.key,)
     if thresholds and decider.draw is None:
-        raise ValueError("a vote has no thresholds of its own: audit its best member instead")
+        raise ValueError("a vote has no thresholds: audit its best member instead")
 
     def answers(name: str, rows: Population) -> Array:
         scores = _member_scores(model, name, _with_features(model, name, rows), ids)
@@ -108,19 +108,19 @@ def judged(model: Any) -> Judged:
 
 
 def scored(scores: Mapping[str, Array], words: str) -> Judged:
-    """One model that gives the rows of populations in memory these scores, (n,) each, or (D, n)."""
+    """One model with these scores on rows of populations in memory, (n,) each, or (D, n)."""
     return Judged(words, lambda name, _: np.atleast_2d(np.asarray(scores[name], dtype=float))[None])
 
 
 @dataclass(frozen=True, eq=False)
 class Stands:
-    """A mixture that is judged by other scores than its members' own."""
+    """A mixture that is judged by scores other than its members' scores."""
 
     mixture: Mixture
     scores: Callable[..., Array]  # from features, and columns=, to scores (n, M) or (n, D, M)
     weights: Array
     thresholds: Mapping[str, Array]
-    key: Name | None = None  # the column of ids that it hashes, if not the features
+    key: Name | None = None  # the column of ids that it hashes instead of the features
 
     @property
     def classes(self) -> Classes:
@@ -136,11 +136,11 @@ class Stands:
 
 
 def as_counted(model: Any, rates: Iterable[Rate], key: Name | None = None) -> Any:
-    """A model as an audit counts its decisions; that is itself, unless it is a mixture that draws.
+    """A model as an audit counts its decisions: itself, unless it is a mixture that draws.
 
-    Of that, rows that share their features with many are counted as they are decided; with a `key`, all
-    rows are. Learned thresholds are each member's own, and so are areas: both are expectations over the
-    members.
+    For such a mixture, rows that share their features with many are counted as they are decided; with a
+    `key`, all rows are. Each member has its own learned thresholds and areas, so both are expectations
+    over the members.
     """
     mixture = getattr(model, "solution_", model)
     if not isinstance(mixture, Mixture) or mixture.decider.draw is None:
@@ -148,8 +148,8 @@ def as_counted(model: Any, rates: Iterable[Rate], key: Name | None = None) -> An
     if mixture.thresholds or any(rate.compares_scores for rate in rates):
         if key is not None and len(mixture) > 1:
             raise ValueError(
-                f"key={key!r} says which member decides each row, and thresholds that were learned and "
-                "rates that compare scores are each member's own: leave key out, or leave them out"
+                f"key={key!r} says which member decides each row, but each member has its own learned "
+                "thresholds and rates that compare scores: leave key out, or leave these rates out"
             )
         return model
     if key is not None:
@@ -158,10 +158,10 @@ def as_counted(model: Any, rates: Iterable[Rate], key: Name | None = None) -> An
 
 
 def as_deployed(model: Any, key: Name | None = None) -> Any:
-    """The model that makes the decisions of `model`; that is itself, unless it draws its members.
+    """The model that makes the decisions of `model`: itself, unless it draws its members.
 
-    The hash of a row chooses the member that decides it, so a mixture is one model there: a hash of its
-    features, or of its id in the column `key`.
+    A hash of a row's features, or of its id in the column `key`, chooses the member that decides it. So
+    a deployed mixture is one model.
     """
     if len(judged(model).chances) == 1:
         return model
@@ -169,7 +169,7 @@ def as_deployed(model: Any, key: Name | None = None) -> Any:
     if not isinstance(model, Mixture):
         raise TypeError(
             f"{type(model).__name__} has {len(model.weights)} members and does not say which of them "
-            "decides a row: certify what it does on average, in_expectation=True"
+            "decides a row: certify its average behaviour, in_expectation=True"
         )
 
     def decisive(X: Any, *, columns: Any = None) -> Array:
@@ -180,10 +180,10 @@ def as_deployed(model: Any, key: Name | None = None) -> Any:
 
 
 def among_trained(model: Any, populations: dict[str, Population]) -> dict[str, Population]:
-    """The populations with labels among the classes of a model, if these are more than two.
+    """The populations with labels among the classes of a model, if it has more than two.
 
-    A few rows need not hold every class that a model was trained on. Of two classes, both have to take
-    the same one for yes.
+    A few rows need not have every class that a model was trained on. With two classes, rows and model
+    must agree on which one is yes.
     """
     model = getattr(model, "solution_", model)
     classes = getattr(model, "classes", getattr(model, "classes_", ()))
@@ -194,8 +194,8 @@ def among_trained(model: Any, populations: dict[str, Population]) -> dict[str, P
         for name, population in populations.items():
             if is_mixture(model) and population.classes == plain[::-1]:
                 raise ValueError(
-                    f"population {called(name)!r} takes {plain[0]!r} for yes, and the model "
-                    f"{plain[1]!r}: say so of the rows too, positive={plain[1]!r}"
+                    f"population {called(name)!r} takes {plain[0]!r} for yes, and the model takes "
+                    f"{plain[1]!r}: give the rows the same, positive={plain[1]!r}"
                 )
         return populations
     among = {}
@@ -220,7 +220,7 @@ def thresholds_of(model: Any) -> dict[str, Array]:
 
 
 def decider_of(model: Any) -> Decider:
-    """How a model's members decide; where it does not say, one of them is drawn."""
+    """How a model's members decide; if it does not say, one of them is drawn."""
     return getattr(model, "decider", None) or Draw()
 
 
@@ -245,10 +245,10 @@ def _with_features(model: Any, name: str, population: Population) -> Population:
 
 
 def _member_scores(model: Any, name: str, population: Population, ids: Sequence[Name]) -> Array:
-    """Scores (M, A, n) of the members, who may look at known groups, or at `ids`."""
+    """Scores (M, A, n) of the members, which may look at known groups or at `ids`."""
     members, classes = len(model.weights), _classes(model)
     sizes = (members,) if classes == 2 else (classes, members)
-    # Other models than ours take the features alone.
+    # Models from other libraries take only the features.
     columns = {**population.columns, **{name: population.column(name) for name in ids}}
     known = {"columns": columns} if ids or decider_of(model).known else {}
     scores = np.asarray(model.member_scores(population.X, **known), dtype=float)
@@ -265,7 +265,7 @@ def _member_scores(model: Any, name: str, population: Population, ids: Sequence[
 
 
 def _predicted(model: Any, name: str, population: Population) -> Array:
-    """What a classifier predicts, (1, n), in its own words."""
+    """A classifier's predictions, (1, n), as it spells them."""
     if not callable(getattr(model, "predict", None)):
         raise TypeError(
             f"the model must be a rb.Mixture or a fitted classifier with predict, got {kind_of(model)}"

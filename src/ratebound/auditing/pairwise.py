@@ -1,9 +1,9 @@
-"""What is known of rates of pairs: pairs share rows, so that they say less than as many rows would.
+"""The uncertainty of rates of pairs: pairs share rows, so they carry less information than as many rows.
 
-A rate of pairs is a U-statistic. By its Hoeffding projection its variance is that of a sum over *rows*:
-each adds what all of its pairs add to the rate, less what they were expected to. So the influence of
-pairs is added up by row, or by query where whole queries were drawn, and these sums are what is
-independent. That counts the chance of which pairs were drawn too, and a little more than once.
+A rate of pairs is a U-statistic. By its Hoeffding projection its variance is the variance of a sum over
+*rows*: each row adds what its pairs add to the rate, less their expectation. So the influence of pairs
+is summed by row, or by query if whole queries were drawn, and these sums are independent. This also
+counts the randomness of which pairs were drawn, slightly more than once.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from ratebound.rates.subsets import Compare, In, leaves
 from ratebound.solution.mixture import Mixture
 
 AUDITED = "audited"
-ERROR = Expression(((Rate("ranked_right"), -1.0),), 1.0)  # which any pairs have
+ERROR = Expression(((Rate("ranked_right"), -1.0),), 1.0)  # any pairs have it
 
 
 @dataclass(frozen=True, eq=False)
 class PairErrors:
-    """How far off the objective and the violations of scores on pairs may be, if rows were drawn anew.
+    """The sampling error of the objective and the violations of scores on pairs.
 
-    Each rate is bounded as a share of as many independent rows as would vary as much, by
-    Clopper–Pearson. Bounds of sums of rates follow from those of each and from how rates vary together
+    Each rate is bounded by Clopper–Pearson, as a share of independent rows, as many as give the same
+    variance. Bounds of sums of rates follow from the bounds of each rate and from their correlations
     (the method of variance estimates recovery, Zou 2008): near 0 and 1 a rate is skewed, and a standard
-    error alone would promise too much.
+    error alone would be too optimistic.
     """
 
-    times: Array  # (1+m, slices): what each value is of the rates
+    times: Array  # (1+m, slices): each value in terms of the rates
     shares: Array  # (slices,) the rates
-    rows: Array  # (slices,) how many independent rows would vary as much
+    rows: Array  # (slices,) how many independent rows have the same variance
     alike: Array  # (slices, slices) correlations of the rates
 
     def above(self, confidence: float) -> Array:
-        """How far above what was seen each value may be, (1+m,), at this one-sided confidence."""
+        """How far each true value may be above the observed one, (1+m,), at a one-sided confidence."""
         return self._off(confidence, self.times)
 
     def below(self, confidence: float) -> Array:
-        """How far below what was seen each value may be, (1+m,)."""
+        """How far each true value may be below the observed one, (1+m,)."""
         return self._off(confidence, -self.times)
 
     def _off(self, confidence: float, times: Array) -> Array:
@@ -69,7 +69,7 @@ class PairErrors:
         return np.sqrt(np.maximum(squares, 0.0))
 
     def below_zero(self, values: Array) -> Array:
-        """How sure it is that each of the true values is at most 0, where `values` (1+m,) were seen."""
+        """The confidence that each true value is at most 0, given the observed `values` (1+m,)."""
         sizes, below = np.abs(values), values <= 0
         low, high = np.full(len(values), 0.5), np.full(len(values), 1.0)
         for _ in range(12):
@@ -86,8 +86,9 @@ class PairErrors:
 def pair_errors(compiled: Compiled, scores: Array) -> PairErrors:
     """How the objective and all violations vary, given scores (P,) of pairs.
 
-    A rate that is 0 or 1 on all pairs shows no variance. It counts as one of as many rows as the fewer
-    of its first and second ones, which bounds the variance of any rate of pairs from above.
+    A rate that is 0 or 1 on all pairs shows no variance. It counts as a rate of as many rows as the
+    smaller number of its first or second rows, which bounds the variance of any rate of pairs from
+    above.
     """
     pairs: Any = compiled.first
     (block,) = compiled.at_zero
@@ -115,9 +116,9 @@ def pair_errors(compiled: Compiled, scores: Array) -> PairErrors:
 
 
 def _ends(pairs: Any, among: Array, together: Array | None) -> tuple[float, float]:
-    """The fewest and the most independent rows that a rate of these pairs may be worth.
+    """The fewest and the most independent rows that a rate of these pairs may count as.
 
-    Queries may be alike inside, so that no number of rows is too few for what was drawn as queries.
+    Rows of one query may be alike, so there is no lower limit for rows that were drawn as queries.
     """
     first, second = (np.unique(ends[among]) for ends in (pairs.first, pairs.second))
     if together is not None:
@@ -129,7 +130,7 @@ def _ends(pairs: Any, among: Array, together: Array | None) -> tuple[float, floa
 
 
 def audit_pairs(problem: Problem, model: Any, pairs: Any, confidence: float) -> Audit:
-    """What a ranker keeps of promises about pairs, on these pairs."""
+    """Which promises about pairs a ranker keeps, on these pairs."""
     problem = spelled_out(problem, {FIRST: pairs}, AUDITED)
     scores = pairs.differences(row_scores(model, pairs.rows))
     known = getattr(getattr(model, "solution_", model), "constraints", ())
@@ -183,7 +184,7 @@ def _promise(promise: Constraint, pairs: Any, scores: Array, confidence: float, 
     if left is not None and right is not None:
         slack = (left - right) if promise.relation == ">=" else (right - left)
         errors, below = pair_errors(compiled, scores), 1.0
-        if isinstance(promise.left, Ratio):  # its violation is that of the ratio times what is below it
+        if isinstance(promise.left, Ratio):  # the ratio's violation times its denominator
             below = _value(promise.left.denominator, rates) or 1.0
         up, down = errors.above(confidence)[1] / below, errors.below(confidence)[1] / below
         low, high = around(slack, (slack - float(up), slack + float(down)))
@@ -201,13 +202,13 @@ def _promise(promise: Constraint, pairs: Any, scores: Array, confidence: float, 
         verdict=verdict_of(low, high),
         rows=_rows_behind(promise, pairs),
         method="none" if low is None else "pairs",
-        why="" if low is not None else "it is a share of nothing on these pairs",
+        why="" if low is not None else "it is a share of no pairs here",
         **said,
     )
 
 
 def _check_values(promise: Constraint, pairs: Any) -> None:
-    """Raise where a promise names a value that no row has: then it is a slip, not a lack of pairs."""
+    """Raise if a promise names a value that no row has: that is a mistake, not a lack of pairs."""
     inside = masker(pairs.rows)
     for rate in promise.rates:
         for leaf in leaves(rate.subset):
@@ -217,14 +218,14 @@ def _check_values(promise: Constraint, pairs: Any) -> None:
 
 def _rates(rates: Any, pairs: Population, scores: Array) -> dict[Rate, float]:
     """The value of each rate on the pairs."""
-    asked = list(dict.fromkeys(rates))
-    promises = [Expression(((rate, 1.0),)) >= 0 for rate in asked]
+    distinct_rates = list(dict.fromkeys(rates))
+    promises = [Expression(((rate, 1.0),)) >= 0 for rate in distinct_rates]
     compiled = compile(Problem(ERROR, promises), pairs)
-    return dict(zip(asked, (-compiled.evaluate(scores)[1]).tolist(), strict=True))
+    return dict(zip(distinct_rates, (-compiled.evaluate(scores)[1]).tolist(), strict=True))
 
 
 def _value(side: Metric, rates: Mapping[Rate, float]) -> float | None:
-    """What a side of a promise comes to; None for a ratio with nothing below its line."""
+    """The value of a side of a promise; None for a ratio with an empty denominator."""
     if isinstance(side, Ratio):
         above, below = _value(side.numerator, rates), _value(side.denominator, rates)
         return side.factor * above / below if above is not None and below else None
@@ -242,7 +243,7 @@ def _rows_behind(promise: Constraint, pairs: Any) -> int:
 
 
 def _training(mixture: Any) -> tuple[float, float] | None:
-    """Objective and worst violation where it was trained, each row judged by a model without it."""
+    """Objective and worst violation on the training rows, judged out of fold."""
     if not isinstance(mixture, Mixture) or not mixture.objectives:
         return None
     violations = mixture.violations["train"]
@@ -250,7 +251,7 @@ def _training(mixture: Any) -> tuple[float, float] | None:
 
 
 def row_scores(model: Any, rows: Population) -> Array:
-    """The score of every row (n,) by a ranker, a classifier or a regression, whoever made it."""
+    """The score of every row (n,) by a ranker, a classifier or a regression from any library."""
     if callable(getattr(model, "decision_function", None)):
         scores = np.asarray(model.decision_function(rows.X))
     elif callable(getattr(model, "predict_proba", None)):
@@ -259,12 +260,12 @@ def row_scores(model: Any, rows: Population) -> Array:
         scores = np.asarray(model.predict(rows.X))
     else:
         raise TypeError(
-            f"pairs are compared by scores, and {type(model).__name__} has no decision_function, "
+            f"pairs are compared by scores, but {type(model).__name__} has no decision_function, "
             "predict_proba or predict: give a fitted ranker, classifier or regression"
         )
     if scores.shape != (rows.size,) or scores.dtype.kind not in "buif":
         raise ValueError(
-            f"pairs are compared by one score for each of the {rows.size:,} rows, and "
+            f"pairs are compared by one score for each of the {rows.size:,} rows, but "
             f"{type(model).__name__} gives {scores.dtype} of shape {scores.shape}"
         )
     if not np.isfinite(scores).all():

@@ -1,4 +1,4 @@
-"""Pictures with matplotlib: what promises cost, how training went, what a model makes of features."""
+"""Plots with matplotlib: the cost of promises, the course of training, and a model's use of features."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ratebound.solution.mixture import Mixture
 
 
 def plot_trade_off(model: Any, ax: Any = None) -> Any:
-    """Objective against worst violation of every iterate kept, the solution marked.
+    """Objective against worst violation of every kept iterate, with the solution marked.
 
     Iterates left of the line keep every constraint. Needs ``ratebound[plot]``.
 
@@ -68,14 +68,14 @@ def plot_convergence(model: Any, ax: Any = None) -> Any:
     Parameters
     ----------
     model : Trace or RateConstrainedClassifier
-        A trace, of which the first setting is drawn, or a fitted estimator.
+        A trace, whose first setting is drawn, or a fitted estimator.
     ax : matplotlib axes, default=None
         Where to draw. By default on a figure of its own.
 
     Returns
     -------
     matplotlib axes
-        Of the objective; the violation has a scale of its own on the right.
+        The axes of the objective; the violation has its own scale on the right.
 
     Examples
     --------
@@ -105,17 +105,17 @@ def plot_convergence(model: Any, ax: Any = None) -> Any:
 
 
 def plot_calibrators(model: Any, axes: Any = None) -> Any:
-    """What a lattice model makes of each feature before it combines them, a panel a feature.
+    """How a lattice model transforms each feature before combining them, one panel per feature.
 
-    A line is a member's calibrator, the stronger the larger its weight; a dashed one is what a missing
-    value gets. Needs ``ratebound[plot]``.
+    A line is a member's calibrator, stronger for a larger weight; a dashed line is the value for a
+    missing one. Needs ``ratebound[plot]``.
 
     Parameters
     ----------
     model : Mixture, RateConstrainedClassifier or module
         A mixture of lattice models, a fitted estimator, or the module itself.
     axes : array of matplotlib axes, default=None
-        Where to draw, one for each feature. By default on a figure of its own.
+        The axes to draw on, one for each feature. By default a new figure.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def plot_calibrators(model: Any, axes: Any = None) -> Any:
 
 
 def _panels(count: int) -> Any:
-    """Axes (count,) on a figure of their own, four in a row."""
+    """Axes (count,) on a new figure, four in a row."""
     columns = min(4, count)
     rows = -(-count // columns)
     figure = _figure(figsize=(3.2 * columns, 2.4 * rows))

@@ -1,7 +1,7 @@
-"""What a report rests on, so that others can check it: rows, versions, the day, and the model itself.
+"""What a report rests on, so that others can check it: rows, versions, the date, and the model itself.
 
-It is gathered where an audit happens and goes one way, into the report; the page shows nothing that the
-report's JSON does not hold.
+It is gathered during an audit and only goes into the report; everything on the page is also in the
+report's JSON.
 """
 
 from __future__ import annotations
@@ -30,47 +30,47 @@ LIBRARIES = ("ratebound", "numpy", "scipy", "scikit-learn")
 
 @dataclass(frozen=True)
 class UsedColumn:
-    """A column of the rows audited, and what the model makes of it."""
+    """A column of the audited rows, and how the model uses it."""
 
     name: str
     use: Use
     holds: str = ""
-    missing: int | None = None  # in the rows trained on
+    missing: int | None = None  # in the training rows
     distinct: int | None = None
-    words: str = ""  # what was done with it, or why it was left out
+    words: str = ""  # its treatment, or why it was left out
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a report comes from.
+    """The origin of a report.
 
-    `unseen` says whether the rows audited are none that the model was trained on: None where nobody
-    knows. `files` are the SHA-256 of the files that the rows are from, by name.
+    `unseen` says whether the model was not trained on any audited row; None if that is not known.
+    `files` has the SHA-256 of the files that the rows come from, by name.
     """
 
     date: str
     versions: dict[str, str]
-    data: str  # the digest of the rows audited
-    weighted: bool = False  # whether rows count by weights
+    data: str  # the digest of the audited rows
+    weighted: bool = False  # whether rows have weights
     unseen: bool | None = None
-    command: str = ""  # that made the report, on the command line
+    command: str = ""  # the command line that made the report
     files: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SignOff:
-    """Who answers for a model, and for what: a record, and not a cryptographic signature."""
+    """Who is responsible for a model, and for what: a record, not a cryptographic signature."""
 
     owner: str
     purpose: str
-    limits: tuple[str, ...]  # that were read and accepted
-    expires: str  # the day from which on it is to be judged anew
-    date: str  # on which it was signed
-    model: str = ""  # the SHA-256 of the model's file, which ties the two together
+    limits: tuple[str, ...]  # the limits that were read and accepted
+    expires: str  # the day from which it must be reviewed again
+    date: str  # the day of signing
+    model: str = ""  # the SHA-256 of the model's file, which ties the report to it
 
 
 def provenance(data: str, weighted: bool) -> Provenance:
-    """That of a report that is made today, here."""
+    """The provenance of a report that is made here, today."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return Provenance(today, dict(versions(*LIBRARIES)), data, weighted)
 
@@ -80,24 +80,24 @@ MOST = 10  # features that are named
 
 @dataclass(frozen=True, eq=False)
 class Card:
-    """What a report says of the model itself: how it was made, how it decides, and what it sees."""
+    """A report's description of the model itself: how it was made, how it decides, and what it sees."""
 
     mixture: Mixture
     columns: tuple[UsedColumn, ...]
 
     @cached_property
     def prices(self) -> tuple[Price, ...]:
-        """What its promises cost; computed when asked for, since that takes a moment."""
+        """What its promises cost; computed when first read, since that takes a moment."""
         return self.mixture.prices
 
     @property
     def randomised(self) -> bool:
-        """Whether chance has a part in decisions."""
+        """Whether decisions involve chance."""
         return len(self.mixture) > 1 and self.mixture.decider.draw is not None
 
     @property
     def drawn(self) -> dict[str, float] | None:
-        """The shares of decisions, and of yeses, that a draw makes; None if they were not counted."""
+        """The shares of decisions and of yeses that a draw makes; None if they were not counted."""
         shares = {"decisions": self.mixture.drawn}
         if len(label_classes(self.mixture.classes)) == 2:
             shares["yeses"] = self.mixture.drawn_yeses
@@ -111,7 +111,7 @@ class Card:
 
     @property
     def counts_most(self) -> list[tuple[str, float]]:
-        """The features with the largest coefficients, or that matter most to trees; with two classes."""
+        """The features with the largest coefficients, or importances to trees; with two classes."""
         own = self.mixture.coefficients or self.mixture.importances
         numbers = [(name, value) for name, value in own.items() if isinstance(value, float) and value]
         return sorted(numbers, key=lambda each: -abs(each[1]))[:MOST]
@@ -150,7 +150,7 @@ class Card:
 
 
 def card_of(model: Any, problem: Problem, population: Population) -> Card | None:
-    """The card of a model that is one of ours; None for others, of which only decisions are known."""
+    """The card of a model of ours; None for other models, since only their decisions are known."""
     model = getattr(model, "solution_", model)
     return (
         Card(model, tuple(_columns(model, problem, population))) if isinstance(model, Mixture) else None
@@ -158,7 +158,7 @@ def card_of(model: Any, problem: Problem, population: Population) -> Card | None
 
 
 def _columns(model: Mixture, problem: Problem, population: Population) -> list[UsedColumn]:
-    """Every column there is, by what the model makes of it."""
+    """Every column, by how the model uses it."""
     promised = [*problem.columns, *(rate.versus for rate in problem.rates if rate.versus)]
     known, spoken_of = set(map(str, model.decider.known)), dict.fromkeys(map(str, promised))
     treatments = () if model.encoding is None else model.encoding.treatments
@@ -184,9 +184,9 @@ def _columns(model: Mixture, problem: Problem, population: Population) -> list[U
 
 
 def by_setting(course: Course) -> list[dict[str, Any]]:
-    """Of each setting, how many candidates it has, and the best of them that keeps the promises.
+    """For each setting, the number of its candidates, and the best one that keeps the promises.
 
-    Where none does, it is the one that breaks them least.
+    If none does, it is the one that breaks them least.
     """
     worst, rows = course.worst, []
     for setting in course.settings:

@@ -1,9 +1,9 @@
-"""The tally of a model's decisions: rows counted by all that a problem and the model tell apart.
+"""The tally of a model's decisions: rows counted by everything that a problem and the model distinguish.
 
-What can be said of rows depends on which conditions they meet, on their labels, weights and costs, and
-on what is decided of them; of millions of rows few differ in these. Rows that are alike share a *line*:
-one of them, and how many they are. Rates, their intervals, tests and rows needed are read from the
-lines, so it does not matter whether rows were in memory, on disk or with other processes.
+Rates depend on which conditions rows meet, on their labels, weights and costs, and on the decisions;
+among millions of rows there are few distinct combinations of these. Equal rows share a *line*: one of
+them, and their number. Rates, their intervals, tests and rows needed are read from the lines, so it does
+not matter whether rows were in memory, on disk or with other processes.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from ratebound.rates.kinds import (
 )
 from ratebound.rates.subsets import EVERYONE, Name, Subset, Value
 
-MOST_CODES = 2**20  # codes that are counted sooner than sorted
-MOST_ROWS = 10**12  # if more would be needed, no number of rows is called enough
+MOST_CODES = 2**20  # with fewer codes, counting is faster than sorting
+MOST_ROWS = 10**12  # if more rows are needed, the answer is that no number is enough
 
 
 class Countable(Protocol):
-    """Rows, or kinds of row, of which conditions and decisions are known."""
+    """Rows, or kinds of row, with known conditions and decisions."""
 
     def __len__(self) -> int: ...
 
@@ -50,27 +50,27 @@ class Countable(Protocol):
         """Which of them are in a subset, (n,) bool."""
 
     def chance(self, at: float | str, of: Value | None) -> Array:
-        """How likely each is decided as a class at a threshold, (n,); of two, that is yes."""
+        """The probability that each is decided as a class at a threshold, (n,); with two, as yes."""
 
     def amounts(self, column: Name) -> Array:
-        """What an error on each costs by a column, (n,)."""
+        """The cost of an error on each, from a column, (n,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """The rows of one population, those that are alike counted together.
+    """The rows of one population, with equal rows counted together.
 
     They are in the order in which they first occur.
     """
 
-    source: Population  # whose rows these are
+    source: Population  # the population of these rows
     people: Population  # one row of each line
     rows: Array  # (k,) how many there are
-    codes: Array  # (keys, k) what tells lines apart, the same numbers in all pieces and processes
-    chances: dict[float | str, Array]  # (D, k) of each decision, at each threshold that is asked for
-    answers: Array | None = None  # (M, 1, k) scores where areas compare them, or predictions (1, k)
+    codes: Array  # (keys, k) what distinguishes lines, the same numbers in all pieces and processes
+    chances: dict[float | str, Array]  # (D, k) of each decision, at each threshold asked for
+    answers: Array | None = None  # (M, 1, k) scores if areas compare them, or predictions (1, k)
     place: Array | None = None  # (n,) the line of each row, if it is kept
-    partial: bool = False  # whether values may be absent that conditions name, as in a batch
+    partial: bool = False  # whether values that conditions name may be absent, as in a batch
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -87,12 +87,12 @@ class Lines:
 
     @cached_property
     def weight(self) -> Array:
-        """What one row of each line counts, (k,)."""
+        """The weight of one row of each line, (k,)."""
         return self.people.row_weights
 
     @cached_property
     def total(self) -> Array:
-        """What all rows of each line count together, (k,)."""
+        """The weight of all rows of each line together, (k,)."""
         return self.rows * self.weight
 
     def __add__(self, other: Lines) -> Lines:
@@ -104,7 +104,7 @@ class Lines:
 
     @cached_property
     def _stands_for(self) -> Array:
-        """How many rows each line is, (k,): of the copies of a row, the share that each of them has."""
+        """How many rows each line stands for, (k,); each copy of a row counts by its share."""
         if COPIES not in self.people.columns:
             return self.rows
         row = np.unique(self.people.column(COPIES), return_inverse=True)[1]
@@ -113,21 +113,21 @@ class Lines:
 
     @cached_property
     def inside(self) -> Callable[[Subset], Array]:
-        """Which lines are in a subset, (k,) bool; remembered, since subsets recur."""
+        """Which lines are in a subset, (k,) bool; cached, since subsets recur."""
         return lru_cache(maxsize=256)(masker(self.people, absent=self.partial))
 
     @cached_property
     def read(self) -> Callable[[Name, Value, bool], Comparable]:
-        """A value as conditions on a column read it: among dates, a text is a date."""
+        """A value as conditions on a column read it: in a column of dates, a text is a date."""
         return reader(self.people)
 
     @cached_property
     def amounts(self) -> Callable[[Name], Array]:
-        """What an error on a row of each line costs by a column, (k,); 0 where that is not said."""
+        """The cost of an error on a row of each line, from a column, (k,); 0 if it is missing."""
         return lru_cache(maxsize=16)(lambda column: np.nan_to_num(read_amounts(self.people, column)))
 
     def chance(self, at: float | str, of: Value | None) -> Array:
-        """How likely rows of each line are decided as a class at a threshold, (k,); of two, as yes."""
+        """The probability that each line is decided as a class at a threshold, (k,); of two, as yes."""
         each = self.chances[at]
         if of is None:
             return each[-1] if len(each) == 2 else np.zeros(len(self))
@@ -148,7 +148,7 @@ class Tally:
 
     lines: dict[str, Lines]
     model: Judged
-    clustered: Name | None = None  # the column whose values tell which rows were drawn together
+    clustered: Name | None = None  # the column whose values say which rows were drawn together
     by_column: dict[Name, Lines | None] = field(default_factory=dict)  # the first population's rows
     _clusters: dict[str, Array] = field(default_factory=dict)
 
@@ -161,7 +161,7 @@ class Tally:
 
     @cached_property
     def classes(self) -> Classes:
-        """What may be decided; of two, no and then yes."""
+        """The possible decisions; with two, no and then yes."""
         known = (lines.people.classes for lines in self.lines.values())
         return next((classes for classes in known if classes is not None), TWO)
 
@@ -172,7 +172,7 @@ class Tally:
 
     @property
     def told_by(self) -> tuple[Value | None, ...]:
-        """The classes that tell a decision: of two, yes alone, which atoms give no name."""
+        """The classes that determine a decision: with two only yes, which atoms do not name."""
         return self.classes if len(self.classes) > 2 else (None,)
 
     @property
@@ -181,7 +181,7 @@ class Tally:
         return {name: lines.population for name, lines in self.lines.items()}
 
     def clusters(self, name: str) -> Array | None:
-        """Which cluster each line of a population is in, (k,); None where rows are drawn alone."""
+        """Which cluster each line of a population is in, (k,); None if rows are drawn one by one."""
         if self.clustered is None:
             return None
         if name not in self._clusters:
@@ -195,13 +195,13 @@ class Tally:
 
 
 def together(parts: Sequence[Lines]) -> Lines:
-    """The lines of several pieces of one population: those that are alike are one."""
+    """The lines of several pieces of one population; equal lines become one."""
     if len(parts) == 1:
         return parts[0]
 
     def joined(arrays: Sequence[Array | None]) -> Array | None:
-        given = [each for each in arrays if each is not None]
-        return np.concatenate(given, axis=-1) if given else None
+        present = [each for each in arrays if each is not None]
+        return np.concatenate(present, axis=-1) if present else None
 
     codes = np.concatenate([part.codes for part in parts], axis=1)
     first, place = told_apart(list(codes))
@@ -239,14 +239,14 @@ def together(parts: Sequence[Lines]) -> Lines:
 
 
 def _placed(parts: Sequence[Lines], place: Array) -> Array | None:
-    """The line (n,) of each row of all parts, where each of them knows its own."""
-    found, start = [], 0
+    """The line (n,) of each row of all parts, if each part has its rows' lines."""
+    of_parts, start = [], 0
     for part in parts:
         if part.place is None:
             return None
-        found.append(place[start : start + len(part)].astype(np.int32)[part.place])
+        of_parts.append(place[start : start + len(part)].astype(np.int32)[part.place])
         start += len(part)
-    return np.concatenate(found)
+    return np.concatenate(of_parts)
 
 
 def told_apart(codes: Sequence[Array]) -> tuple[Array, Array]:
@@ -262,9 +262,7 @@ def told_apart(codes: Sequence[Array]) -> tuple[Array, Array]:
         if span > MOST_CODES:
             values, own = np.unique(own, return_inverse=True)
             low, span = 0, len(values)
-        if (
-            size * span > MOST_CODES
-        ):  # there are seldom so many combinations, and codes must not overflow
+        if size * span > MOST_CODES:  # so many combinations are rare, and codes must not overflow
             code, size = _renumbered(code, size)
         code = code * span + (own - low)
         size *= span
@@ -278,7 +276,7 @@ def told_apart(codes: Sequence[Array]) -> tuple[Array, Array]:
 
 
 def _renumbered(code: Array, size: int) -> tuple[Array, int]:
-    """Codes below `size` numbered without gaps; without sorting where there can only be few."""
+    """Codes below `size` renumbered without gaps; without sorting if there can only be few."""
     if size <= MOST_CODES:
         place = np.cumsum(np.bincount(code, minlength=size) > 0)
         return (place - 1)[code], int(place[-1])
@@ -298,8 +296,8 @@ def _clusters_of(lines: Lines, name: str, column: Name) -> Array:
     )[1]
     if codes.max() == 0:
         raise ValueError(
-            f"clusters={column!r}: all rows of population {called(name)!r} are one cluster, and one "
-            "says nothing about others: name a column with more values"
+            f"clusters={column!r}: all rows of population {called(name)!r} are one cluster, which "
+            "shows nothing about others: name a column with more values"
         )
     return codes
 
@@ -308,7 +306,7 @@ def _clusters_of(lines: Lines, name: str, column: Name) -> Array:
 
 
 def over_of(rate: Rate, classes: Classes, per_row: bool = False) -> Subset:
-    """The rows that a rate is a share of; a count is so many times a share of everyone.
+    """The rows that a rate is a share of; a count is a multiple of a share of everyone.
 
     With `per_row` a count is taken per row of its subset.
     """
@@ -322,14 +320,14 @@ def at_of(rate: Rate) -> float | str:
 
 
 def worth(rows: Countable, atom: Atom) -> Array:
-    """What each row that an atom may count adds to it, (n,), and 0 of others."""
+    """What each row that an atom may count adds to it, (n,); 0 for other rows."""
     inside = rows.inside(atom.given)
     priced: Array = inside if atom.factor == 1 else inside * atom.factor
     return priced if atom.amounts is None else priced * rows.amounts(atom.amounts)
 
 
 def counted(rows: Countable, rate: Rate, classes: Classes) -> Array:
-    """How likely each row is to be counted by the rate, (n,); of a cost, what it is expected to cost."""
+    """The probability that the rate counts each row, (n,); for a cost, its expected cost."""
     expected = np.zeros(len(rows))
     for atom in atoms(rate, classes):
         if atom.predicted is ANY:
@@ -357,7 +355,7 @@ def total(tally: Tally, expression: Expression, per_row: bool = False) -> float:
 
 
 def scale(tally: Tally, rate: Rate) -> float:
-    """1 for shares; out of how many rows where they are counted."""
+    """1 for shares; for counts, the number of rows they are out of."""
     return float(rate.per or tally[rate.population].total.sum()) if is_count(rate) else 1.0
 
 
@@ -383,10 +381,10 @@ def rows_behind(tally: Tally, rates: Iterable[Rate]) -> int:
 
 
 def rows_showing(room: float, spread: float, rows: int) -> int | None:
-    """Rows of the smallest set that would show the `room` of a promise, were all sets to grow alike.
+    """Rows of the smallest set that would show the `room` of a promise, if all sets grew alike.
 
-    With as many `rows` as here it would have to be the `spread`, which falls with their square root.
-    None if no number of rows would do.
+    With as many `rows` as here the room would have to be the `spread`, which falls with their square
+    root. None if no number of rows is enough.
     """
     if room <= 0 or not math.isfinite(spread):
         return None

@@ -1,6 +1,6 @@
-"""From rows to their tally: they are read once, some at a time, and those that are alike are counted.
+"""From rows to their tally: rows are read once, some at a time, and equal rows are counted.
 
-A piece of a file, a process and a batch each have lines of their own, which add.
+Each piece of a file, process and batch has its own lines, and these add up.
 """
 
 from __future__ import annotations
@@ -42,32 +42,32 @@ NUMBERS_KEPT = (
     2**25
 )  # numbers that lines of rows on disk are kept with; an audit takes four times their memory
 NUMBERS_AT_ONCE = 2**24  # numbers that a model computes at a time
-LINES_AT_ONCE = 2**16  # lines of several pieces that are put together at a time
-ROUNDING = 2.0**-40  # by which probabilities that differ by rounding are the same
+LINES_AT_ONCE = 2**16  # lines of several pieces that are merged at a time
+ROUNDING = 2.0**-40  # probabilities that differ by no more are the same
 NOBODY = Judged("no model yet", lambda _, rows: np.zeros((1, len(rows))), inputs=False)
 
 
 @dataclass(frozen=True)
 class Distinctions:
-    """What rates ask of the rows of one population."""
+    """What rates need to know about the rows of one population."""
 
     conditions: tuple[Subset, ...]  # simple ones
     amounts: tuple[Name, ...]  # columns of costs
     thresholds: tuple[float | str, ...]  # at which decisions are taken
     areas: bool  # whether scores are compared with each other
-    rates: dict[Name, tuple[Rate, str]]  # the first rate that speaks of each column, and where
-    words: str = ""  # what errors call the population
-    clusters: Name | None = None  # the column of clusters, whose values are told apart
+    rates: dict[Name, tuple[Rate, str]]  # the first rate that uses each column, and where it is
+    words: str = ""  # the population's name in errors
+    clusters: Name | None = None  # the column of clusters, whose values are distinguished
 
     @property
     def columns(self) -> tuple[Name, ...]:
-        """The columns that it takes to answer."""
+        """The columns that are needed."""
         conditions = (name for condition in self.conditions for name in _columns(condition))
         clusters = () if self.clusters is None else (self.clusters,)
         return tuple(dict.fromkeys([*conditions, *self.amounts, *clusters]))
 
     def blamed(self, column: Name, error: ValueError) -> ValueError:
-        """An error about a column, with the population, the rate that speaks of it and where."""
+        """An error about a column, with the population, the rate that uses it and its place."""
         rate, place = self.rates.get(column, ("", ""))
         rate = f"clusters={column!r}" if column == self.clusters else rate
         words = f"{rate}: " * bool(rate) + f"population {self.words!r}: " * bool(self.words)
@@ -75,7 +75,7 @@ class Distinctions:
 
 
 def places_of(*problems: Problem) -> dict[Rate, str]:
-    """The rates of problems, and where each is first said, as errors end.
+    """The rates of problems, and where each first occurs, as the ending of an error.
 
     >>> from ratebound import recall
     >>> places_of(Problem("error_rate()", [recall() >= 0.9]))
@@ -92,7 +92,7 @@ def places_of(*problems: Problem) -> dict[Rate, str]:
 
 
 def asked_of(rates: Iterable[Rate] | Mapping[Rate, str], name: str, classes: Classes) -> Distinctions:
-    """What `rates` ask of the population `name`; a mapping says where each is said.
+    """What `rates` need to know about the population `name`; a mapping says where each occurs.
 
     >>> from ratebound import recall
     >>> asked_of(recall(sex="Female", at=0.5).rates, "train", (False, True)).columns
@@ -124,12 +124,12 @@ def asked_of(rates: Iterable[Rate] | Mapping[Rate, str], name: str, classes: Cla
 
 
 def values_of(column: Name) -> Distinctions:
-    """What tells rows apart by the values of a column, and by what is decided of them."""
+    """The distinctions between rows by the values of a column, and by their decisions."""
     return Distinctions((), (), (0.0,), False, {}, clusters=column)
 
 
 def _simple(subset: Subset) -> Iterator[Subset]:
-    """The conditions in a subset, each value of several by itself: none of them may be absent."""
+    """The conditions in a subset, each of several values by itself: none of them may be absent."""
     for leaf in leaves(subset):
         if isinstance(leaf, In):
             yield from (Compare(leaf.column, "==", value) for value in leaf.values)
@@ -138,7 +138,7 @@ def _simple(subset: Subset) -> Iterator[Subset]:
 
 
 def _parts(rate: Rate) -> Sequence[Rate]:
-    """The rates that the words of a rate stand for."""
+    """The rates that a rate's words stand for."""
     metric = metric_of(rate)
     if isinstance(metric, Ratio):
         return [*metric.numerator.rates, *metric.denominator.rates]
@@ -157,11 +157,11 @@ def tallied(
     first: str = "audited",
     beside: Iterable[Name] = (),
 ) -> Tally:
-    """The tally of a model's decisions on populations, as far as `rates` tell rows apart.
+    """The tally of a model's decisions on populations, as far as `rates` distinguish rows.
 
-    Rows of the first population are told apart by each of the columns `beside` too, one column at a
-    time. Errors call the population that others are told from `first`, and quote where a rate is said
-    if `rates` maps it to that.
+    Rows of the first population are also distinguished by each of the columns `beside`, one column at a
+    time. Errors name the main population `first`, and quote where a rate occurs if `rates` maps it to
+    that.
 
     >>> from ratebound import recall
     >>> from ratebound.auditing.judged import scored
@@ -186,16 +186,16 @@ def tallied(
         by_column |= dict(zip(alone, others, strict=True))
     tally = Tally(lines, model, clusters, by_column)
     for name in populations:
-        tally.clusters(name)  # so that a column that is none is refused before anything is measured
+        tally.clusters(name)  # so that a wrong column is refused before anything is measured
     return tally
 
 
 def _lines(
     model: Judged, name: str, population: Population, every: Sequence[Distinctions], classes: int
 ) -> list[Lines | None]:
-    """The lines of a population, of all processes together, by the first of several distinctions.
+    """The lines of a population, over all processes, by the first of several distinctions.
 
-    After them come those by each of the others, which have no places; None if they are too many.
+    Then the lines by each of the others, which have no places; None if they are too many.
     """
     asked, in_memory = every[0], is_whole(population)
     columns = tuple(dict.fromkeys([*asked.columns, *model.known]))
@@ -236,7 +236,7 @@ def _lines(
 
 
 def _of_all(lines: Lines, population: Population) -> Lines:
-    """The lines of all processes together."""
+    """The lines over all processes."""
     if is_shared(population):
         lines = together([replace(each, place=None) for each in of_all(population, lines)])
     return replace(lines, source=population)
@@ -250,10 +250,9 @@ def lines_of(
     classes: int,
     partial: bool = False,
 ) -> Lines:
-    """The lines of the rows of a piece, which the model gives these `answers`.
+    """The lines of a piece's rows, which have these `answers` of the model.
 
-    If it is all that there will be of a batch, values that conditions name may be absent: it is
-    `partial`.
+    If the piece is a whole batch, it is `partial`: values that conditions name may be absent.
     """
     chances = {} if model.predicts else _chances(model, answers, asked, classes)
     keys = [
@@ -297,7 +296,7 @@ def _chances(
 
 
 def _spelled(lines: Lines, model: Judged, name: str) -> Lines:
-    """Lines whose predictions are read once all of them are known: a piece need not show every word."""
+    """Lines whose predictions are read once all are known: a piece need not have every word."""
     if not model.predicts:
         return lines
     people, predicted = lines.people, lines.answers
@@ -307,7 +306,7 @@ def _spelled(lines: Lines, model: Judged, name: str) -> Lines:
         places = people.labels.decided(predicted[0], what)
     except ValueError as error:
         which = model.known[0] if model.known else ""
-        way = f", or say what is yes, as in '{column_text(which)} == \"approved\"'"
+        way = f", or state what is yes, as in '{column_text(which)} == \"approved\"'"
         raise ValueError(f"{error}{way * (not model.inputs)}") from None
     chance = (places == np.arange(people.decisions)[:, None]).astype(float)
     return replace(lines, chances={0.0: chance})
@@ -319,18 +318,18 @@ def _too_many(lines: Lines) -> bool:
 
 
 def _most(lines: Lines) -> int:
-    """How many such lines are kept in memory."""
+    """How many such lines may be kept in memory."""
     kept = sum(each.shape[0] for each in lines.chances.values()) + len(lines.people.columns)
     kept += 0 if lines.answers is None else lines.answers[..., :1].size
     return NUMBERS_KEPT // (len(lines.codes) + kept)
 
 
 def _check_number(lines: Lines, name: str) -> None:
-    """Raise where lines of rows on disk, or with other processes, are too many."""
+    """Raise if lines of rows on disk, or with other processes, are too many."""
     if _too_many(lines):
         raise ValueError(
-            f"population {called(name)!r}: more than {_most(lines):,} of its rows differ in what is "
-            "asked of them, and one of each kind is kept in memory. Weights, amounts of costs, scores "
+            f"population {called(name)!r}: more than {_most(lines):,} of its rows differ in what the "
+            "rates ask, and one of each kind is kept in memory. Weights, amounts of costs, scores "
             "that roc_auc and top= compare, and decisions of very many members differ on almost every "
             "row: round weights and amounts, or judge a sample of the rows, "
             "population.only(rows).in_memory()"
@@ -345,7 +344,7 @@ def _only(piece: Population, rows: Array) -> Population:
 
 
 def _features(piece: Population, asked: Distinctions) -> list[Array]:
-    """What the rows (n,) of a piece are told apart by, beside what is decided of them."""
+    """What distinguishes the rows (n,) of a piece, besides their decisions."""
     mask, values = masker(piece, absent=True), lru_cache(maxsize=None)(piece.values)
     features = [each for each in (piece.y, piece.weights) if each is not None]
     features += [piece.column(name) for name in asked.amounts]
@@ -362,9 +361,9 @@ def _features(piece: Population, asked: Distinctions) -> list[Array]:
 
 
 def _by_value(condition: Subset, values: ReadColumn) -> bool:
-    """Whether what it says of a row is only known once all rows are: then values are told apart.
+    """Whether the condition can only be checked once all rows are known: then values are distinguished.
 
-    How decisions are spelled, and whether texts in an order are dates, may not show in a few rows.
+    A few rows may not show how decisions are spelled, or whether ordered texts are dates.
     """
     if isinstance(condition, Compare):
         return condition.relation not in ("==", "!=") and values.kinds == {"text"}
@@ -373,7 +372,7 @@ def _by_value(condition: Subset, values: ReadColumn) -> bool:
 
 def _coded(values: Array) -> Array:
     """Values (n,) as whole numbers, the same for the same value in every piece and process."""
-    if values.dtype.kind == "b":  # most are, and there is a number for every row
+    if values.dtype.kind == "b":  # the usual case, and every row has a number
         return values.view(np.uint8)
     if values.dtype.kind in "iu":
         return values.astype(np.int64)
@@ -384,11 +383,11 @@ def _coded(values: Array) -> Array:
 
 
 def _by_distinct(read: ReadColumn) -> Array:
-    """A column's values as such numbers; texts by a digest of each distinct one."""
+    """A column's values as such numbers; for texts, a digest of each distinct one."""
     if read.codes is None:
         simple = read.values.dtype.kind in "biufmM"
         kind = np.int64 if read.values.dtype.kind in "mM" else read.values.dtype
-        # Lists, say, are all the same: nothing can be compared with them.
+        # Lists, for example, are all the same: nothing can be compared with them.
         return _coded(read.values.astype(kind)) if simple else np.zeros(len(read.values), np.int64)
     own = [_digest(value) for value in read.values.tolist()]
     return np.array([*own, 0], dtype=np.int64)[read.codes]  # a missing value's code is -1

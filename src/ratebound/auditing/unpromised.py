@@ -1,7 +1,8 @@
 """Groups by columns that look protected: their rates with intervals, promised or not.
 
-What a promise names is not all that a reviewer has to see. Columns are told by their names, so the list
-is a reminder: a protected column of another name is not on it, and one that is may be harmless.
+A reviewer has to see more than the groups that promises name. Columns are recognized by their names, so
+the list is a reminder: a protected column with another name is missing, and a listed one may be
+harmless.
 """
 
 from __future__ import annotations
@@ -32,26 +33,26 @@ PROTECTED = (
     "country birth", "place birth", "native language",
 )  # fmt: skip
 AGE = {"age", "ages", "aged"}
-# Words that may stand beside "age": account_age and average are not a person's.
+# Words that may stand beside "age": account_age and average are not a person's age.
 OF_PERSONS = {
     "group", "groups", "band", "bands", "bucket", "bin", "range", "cat", "category", "class", "years",
     "year", "yrs", "in", "at", "of", "the", "applicant", "person", "customer", "client", "patient",
     "employee", "candidate", "borrower", "respondent", "application", "admission", "hire",
 }  # fmt: skip
-BANDS = (25, 40, 55, 65)  # where bands of ages begin
-MOST_VALUES = 40  # of a column whose groups are shown
-FEWEST = 30  # rows of a group whose rates are shown
+BANDS = (25, 40, 55, 65)  # the starts of age bands
+MOST_VALUES = 40  # distinct values, at most, of a column whose groups are shown
+FEWEST = 30  # rows, at least, of a group whose rates are shown
 
 
 @dataclass(frozen=True)
 class ProtectedGroup:
-    """One group by a column that looks protected, and how it is decided beside all others."""
+    """One group by a column that looks protected, and its rates compared with all others."""
 
     column: str
     words: str
     rows: int
-    positive_rate: float | None  # of two classes
-    low: float | None  # the interval of that
+    positive_rate: float | None  # with two classes
+    low: float | None  # the interval of that rate
     high: float | None
     others: float | None  # the positive rate of all other rows
     error_rate: float | None  # with labels
@@ -62,24 +63,24 @@ class ProtectedGroup:
 
     @property
     def difference(self) -> float:
-        """How far its rates are from those of all others, the farther of both."""
+        """The larger difference between its two rates and the rates of all others."""
         pairs = ((self.positive_rate, self.others), (self.error_rate, self.others_error))
         return max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=0.0)
 
 
 @dataclass(frozen=True)
 class ProtectedGroups:
-    """All groups by columns that look protected, and what is not shown of them."""
+    """All groups by columns that look protected, and what is not shown."""
 
     columns: tuple[str, ...] = ()  # that look protected
-    unnamed: tuple[str, ...] = ()  # those of them that no promise names
-    groups: tuple[ProtectedGroup, ...] = ()  # those with the largest differences first
+    unnamed: tuple[str, ...] = ()  # of these, the ones that no promise names
+    groups: tuple[ProtectedGroup, ...] = ()  # the largest differences first
     too_few: tuple[str, ...] = ()  # groups with too few rows to show rates, with their number
     not_shown: tuple[str, ...] = ()  # columns whose groups are not shown, and why
 
 
 def looks_protected(name: Any) -> bool:
-    """Whether the name of a column says that it may be protected.
+    """Whether a column's name suggests that it may be protected.
 
     >>> names = "Sex", "ageBand", "native-country", "account_age", "usage"
     >>> [name for name in names if looks_protected(name)]
@@ -102,8 +103,8 @@ def protected_groups(
 ) -> ProtectedGroups:
     """The rates of groups by columns that look protected, on the rows audited first.
 
-    Promises speak of the columns `promised` and of groups whose words are `named`. The tally tells rows
-    apart by each of the columns.
+    Promises name the columns `promised`, and groups by their words `named`. The tally distinguishes rows
+    by each of the columns.
     """
     columns = protected_columns(people)
     spoken = set(map(str, promised))
@@ -136,7 +137,7 @@ def protected_columns(people: Population) -> list[Name]:
 
 
 def groups_of(people: Population, name: Name) -> dict[str, Array] | str:
-    """The groups of a column by their words, as rows (n,), ages in bands; or why there are none.
+    """The groups of a column by name, as rows (n,), with ages in bands; or why it has none.
 
     >>> list(groups_of(Population(None, columns={"sex": ["f", "m", None]}), "sex"))
     ['sex == "f"', 'sex == "m"', 'missing(sex)']
@@ -178,7 +179,7 @@ def _band(name: str, low: float, high: float) -> str:
 def _group(
     lines: Lines, column: str, words: str, inside: Array, note: str, how: tuple[Classes, float]
 ) -> ProtectedGroup:
-    """The rates of some lines (k,) beside those of all others; `how` are the classes and confidence."""
+    """The rates of some lines (k,) and of all others; `how` has the classes and the confidence."""
     classes, confidence = how
     chances, labels, rows = lines.chances[0.0], lines.people.y, int(lines.rows[inside].sum())
     yes = chances[1] if len(label_classes(classes)) == 2 else None
@@ -192,7 +193,7 @@ def _group(
 def _rates(
     lines: Lines, hits: Array | None, inside: Array, confidence: float
 ) -> tuple[float | None, float | None, float | None, float | None]:
-    """The share of hits inside, its interval, neither end of which is wrong, and the share outside."""
+    """The share of hits inside, its two-sided interval, and the share outside."""
     total = lines.total
     if hits is None or not total[inside].sum() > 0:
         return None, None, None, None
