@@ -208,7 +208,6 @@ def test_several_classes():
     ("promise", "options", "words"),
     [
         ("recall(at=0.3) >= 0.5", {}, "another threshold"),
-        (PARITY, {"known": "group"}, "decisions may use group"),
     ],
 )
 def test_what_it_cannot_say_plays_the_game(promise, options, words):

@@ -144,9 +144,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         done with each column. Missing values are filled and flagged for models that take none.
     known : str or list of str, default=None
         Columns that may be used to decide, besides the model's score. Each combination of their values
-        gets its own thresholds. `predict` needs these columns, in `X` or in `columns`. A row with values
-        that training did not have is decided as the largest group is, with a warning. None by default:
-        whether a group may be looked at is yours to say, and often the law's.
+        gets its own rule, such as a threshold of its own. `predict` needs these columns, in `X` or in
+        `columns`. A row with values that training did not have is decided as the largest group is, with
+        a warning. None by default: whether a group may be looked at is yours to say, and often the
+        law's.
     positive_label : label, default=None
         Of two labels the one that means yes; by default the last in sorted order, as in scikit-learn.
         With more classes rates say which they speak of: ``recall(of="cat")``.

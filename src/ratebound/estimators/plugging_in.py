@@ -21,17 +21,26 @@ from ratebound.base.linear_program import TOLERANCE, least_violation, worst_viol
 from ratebound.base.progress import TimeLimit, working
 from ratebound.base.types import Array
 from ratebound.estimators.belonging import copied, shared
+from ratebound.estimators.confidence import WORTH as WORTH_OF_CONFIDENCE
 from ratebound.estimators.confidence import Curve, Point
 from ratebound.estimators.every_grouping import Groupings, asked_of_every_grouping
+from ratebound.estimators.known_rows import MOST_KNOWN, KnownRows, known_rows
 from ratebound.estimators.margins import about, gained, near
 from ratebound.estimators.proposals import OUT_OF_FOLD
 from ratebound.estimators.rules import RADIUS, Rule, Rules, rules_for, rules_of
-from ratebound.game.folding import folded
+from ratebound.game.folding import Folded, folded
 from ratebound.game.learner import Learner
 from ratebound.game.programs import Pool, best_goal_mixture, pool_of_candidates
 from ratebound.game.trace import Trace
 from ratebound.learners.calibration import Calibration
-from ratebound.learners.forecast import Forecasting, inputs_of, regressed, values_on
+from ratebound.learners.forecast import (
+    Forecast,
+    Forecasting,
+    given_groups,
+    inputs_of,
+    regressed,
+    values_on,
+)
 from ratebound.problem.coefficients import Block
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import at_point, compile_again
@@ -48,6 +57,7 @@ from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.record import Pending
 from ratebound.solution.solutions import shrink
 from ratebound.solution.status import KEPT, MOST_NAMED, SearchWords, Status, status_in
+from ratebound.solution.thresholds import known_groups
 
 if TYPE_CHECKING:
     from ratebound.estimators.search import Search, SearchResult
@@ -80,8 +90,11 @@ def cannot(compiled: Compiled, asked: Search, learner: Learner) -> str:
         return "some rows are with other processes"
     if compiled.stored and (why := learner.why_not_stored):  # type: ignore[attr-defined]
         return str(why)
-    if asked.known is not None:
-        return f"decisions may use {', '.join(asked.known)}"
+    if asked.known and compiled.stored:
+        return f"decisions may use {', '.join(asked.known)}, and rows are on disk"
+    if asked.known and (groups := len(known_groups(asked.known, compiled)[1])) > MOST_KNOWN:
+        by = ", ".join(asked.known)
+        return f"{by} has {groups} values that decisions may use, and {MOST_KNOWN} is the most"
     of_ratios = any(isinstance(p.left, Ratio) for p in compiled.problem.constraints)
     if asked.certify is not None and of_ratios and referral_of(compiled.classes) is None:
         return "a certificate of a ratio asks for its bound to be raised"
@@ -109,17 +122,61 @@ def search_rules(asked: Search) -> SearchResult:
     assert isinstance(learner, Forecasting)  # as all that cross-fit are
     epochs = asked.training.epochs
     forecast, outside = learner.learn(compiled, split, asked.seed, asked.progress, epochs)
+    known = known_rows(compiled, asked.known)
+    with working("solving", asked.progress):
+        found = _solved(asked, compiled, forecast, outside, split)
+        if known is None:
+            return found
+        forecast = given_groups(compiled, forecast, split.of, known.of, len(known.groups))
+        inputs = inputs_of(compiled, tables=forecast.tables)
+        outside = values_on(forecast, inputs, split.of, known.of)
+        return better(_solved(asked, compiled, forecast, outside, split, known), found, asked)
+
+
+def _solved(
+    asked: Search,
+    compiled: Compiled,
+    forecast: Forecast,
+    outside: Array,
+    split: Folded,
+    known: KnownRows | None = None,
+) -> SearchResult:
+    """The solution among the rules of a forecast, by its values (J, n) out of fold."""
     alike = shared(compiled)
     if len(alike):
         # What is decided of features that many rows have is decided of all of them. Models of single
         # folds may disagree there; and a row more or less among so many teaches a model little.
         given = inputs_of(compiled, tables=forecast.tables)
         for some in np.array_split(alike, 1 + len(alike) // AT_ONCE):
-            outside[:, some] = values_on(forecast, rows_of(given, some))
-    with working("solving", asked.progress):
-        rules = rules_of(compiled, forecast, outside, split.splits[0], asked.seed, asked.together)
-        rules = rules if asked.compiled.goal is None else for_goal(asked.compiled, rules)
-        return solved_rules(asked, rules)
+            group = None if known is None else known.of[some]
+            outside[:, some] = values_on(forecast, rows_of(given, some), group=group)
+    rules = rules_of(compiled, forecast, outside, split.splits[0], asked.seed, asked.together, known)
+    rules = rules if asked.compiled.goal is None else for_goal(asked.compiled, rules)
+    return solved_rules(asked, rules)
+
+
+def better(known: SearchResult, blind: SearchResult, asked: Search) -> SearchResult:
+    """The result by known groups, or the one without, whichever is worth more out of fold."""
+    assert blind.rules is not None
+    results = known, blind
+    fine = [each.solution.status.feasible or each.lets_go for each in results]
+    if not all(fine):
+        worth = [-each.solution.status.violation for each in results]
+    else:
+        plain, found = blind.rules.objectives([0])[0], blind.solution.record.objectives[OUT_OF_FOLD]
+        gain = gained(blind.rules.by_goal or blind.rules.compiled, plain, found)
+        worth = [-each.solution.record.objectives[OUT_OF_FOLD] for each in results]
+        if asked.confidence is not None:
+            sure = [min(each.solution.status.confidence or 0.0, asked.confidence) for each in results]
+            worth = [
+                WORTH_OF_CONFIDENCE * gain * one + own for one, own in zip(sure, worth, strict=True)
+            ]
+    if worth[0] >= worth[1]:
+        return known
+    own = blind.solution.status
+    said = f"It does not use {', '.join(asked.known or ())}, by which it would be no better."
+    message = f"{own.message.removesuffix('.')}. {said}"
+    return replace(blind, solution=blind.solution.recorded(status=replace(own, message=message)))
 
 
 def what_if(known: Rules, problem: Problem) -> tuple[Rules, Rule]:
@@ -229,10 +286,13 @@ class ChosenRule:
         if rule.place + 1 not in trace.round:
             trace = self.rules.trace([rule.place])
         chances = (trace.round == rule.place + 1).astype(float)
+        known = self.rules.known
         own, mixed = mixture(trace, chances), None
         if not own.status.feasible and not self.only_few(own.status):
             mixed = shrink(trace)
             own = mixed if mixed.status.feasible else own
+        drawn = own is mixed
+        own = own if known is None else known.by_group(own)
         status = own.status
         if status.feasible:
             status = replace(status, message=FINE if self.rules.promises else KEPT)
@@ -245,7 +305,7 @@ class ChosenRule:
 
         @cache
         def there() -> Outcome:  # five passes over the rows, for those who ask
-            if own is mixed:
+            if drawn:
                 return evaluate(own, compiled)
             objective, *violations = self.rules.deployed(rule.weights)
             return Outcome(float(objective), np.array(violations))

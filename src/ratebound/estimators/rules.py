@@ -25,6 +25,7 @@ from ratebound.auditing.influence import RowMoves, row_moves
 from ratebound.auditing.tallying import NOBODY, tallied
 from ratebound.base.linear_program import TOLERANCE, worst_violation
 from ratebound.base.types import Array
+from ratebound.estimators.known_rows import KnownRows
 from ratebound.game.players_by_fits import elastic
 from ratebound.game.trace import FoldModels, Split, Trace
 from ratebound.learners.forecast import EVEN, Forecast, inputs_of, values_on
@@ -88,6 +89,7 @@ class Rules:
     split: Split
     seed: int
     together: Array | None = None  # (n,) which rows were drawn together
+    known: KnownRows | None = None  # the known groups, if columns may be used when deciding
     weights: Array = field(init=False)  # (N, T) of those asked for; T is 1+m, or 2+m with a threshold
     values: Array = field(init=False)  # (N, 1+m) their objectives and violations
 
@@ -119,8 +121,8 @@ class Rules:
         """The forecast (J, n) of these rows by what is deployed, also by models that saw them."""
         if self.learned is not self:
             return self.learned.inside
-        forecast = self.scorer.forecast
-        return values_on(forecast, inputs_of(self.compiled, tables=forecast.tables))
+        forecast, group = self.scorer.forecast, None if self.known is None else self.known.of
+        return values_on(forecast, inputs_of(self.compiled, tables=forecast.tables), group=group)
 
     def deployed(self, weights: Array) -> Array:
         """The values (1+m,) of a rule at weights (T,) on these rows, as it is deployed."""
@@ -369,7 +371,7 @@ class Rules:
             pieces = self.measured(places.tolist())[0]
             objectives = goal.value(pieces)
         count, folds = len(weights), self.scorer.forecast.folds
-        own = np.column_stack([np.full(count, WHOLE), weights])
+        own = np.column_stack([np.full((count, self.scorer.head), WHOLE), weights])
         each = np.repeat(own[:, None], folds, axis=1)
         each[:, :, 0] = np.arange(folds)
         return Trace(
@@ -405,10 +407,11 @@ def rules_of(
     split: Split,
     seed: int,
     together: Array | None = None,
+    known: KnownRows | None = None,
 ) -> Rules:
     """The rules of a forecast for a problem, whose cells or slices are its columns."""
     terms = terms_of(compiled, forecast)
-    return Rules(compiled, _scorer(compiled, forecast, terms), outside, split, seed, together)
+    return Rules(compiled, _scorer(compiled, forecast, terms), outside, split, seed, together, known)
 
 
 def _scorer(compiled: Compiled, forecast: Forecast, terms: Array) -> PlugInScorer:
@@ -448,7 +451,8 @@ def rules_for(compiled: Compiled, known: Rules) -> Rules:
         terms[:, :, place] = net[:, :, cell]
     flat = terms.reshape(len(terms), -1) * float(len(compiled.cells))
     scorer = _scorer(compiled, forecast, flat)
-    rules = Rules(compiled, scorer, known.outside, known.split, known.seed, known.together)
+    given = known.outside, known.split, known.seed, known.together, known.known
+    rules = Rules(compiled, scorer, *given)
     rules.learned = known
     if known.planes and len(compiled.constraints) == known.promises:  # other bounds, most likely
         rules.ask(known.weights[known.planes[-STARTS:]])

@@ -15,7 +15,7 @@ regression with many outputs. Amounts, such as what an error costs by a column, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from tempfile import TemporaryFile
@@ -34,6 +34,7 @@ from ratebound.learners._cross import Cross
 from ratebound.learners._in_pieces import learned_in_pieces
 from ratebound.learners.boosted import BoostedScorer
 from ratebound.learners.calibration import Calibration, fit_calibration
+from ratebound.learners.given import NEVER, Given, inside_of, lines_of
 from ratebound.learners.linear import LinearScorer
 from ratebound.learners.oracle import Oracle, deployed, fitted_to_labels
 from ratebound.problem.compiled import Compiled
@@ -123,6 +124,11 @@ class Branch:
     shares: Array = field(default_factory=lambda: np.empty(0))  # of those
     amounts: tuple[Part | None, ...] = (None,)  # for each block what a row of the branch counts for
 
+    @property
+    def of_slices(self) -> bool:
+        """Whether its columns are slices, which overlap, and not cells."""
+        return self.part is not None and self.part.link == VALUE
+
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
@@ -134,6 +140,7 @@ class Forecast:
     populations: Part | None  # the population of a row, if there are several
     labels: Part  # of the first population
     branches: tuple[Branch, ...]
+    given: Given | None = None  # what known groups say, if columns may be used when deciding
 
     @property
     def size(self) -> int:
@@ -162,30 +169,65 @@ class Forecast:
         if not known or (people is not None and branch.population >= people.shape[1]):
             raise ValueError("its branches are about labels or populations that its models do not know")
 
-    def values(self, X: Any, folds: Array | None = None) -> Array:
-        """(f, J, n): what rows are expected to count in each column, by the models of these folds."""
+    def values(self, X: Any, folds: Array | None = None, group: Any = None) -> Array:
+        """(f, J, n): what rows are expected to count in each column, by the models of these folds.
+
+        With `group`, the known group of all rows or of each (n,), it is what is expected given that.
+        """
+        return self.combined(self.answers(X, folds), group)
+
+    def answers(self, X: Any, folds: Array | None = None) -> dict[str, Array]:
+        """What the models of these folds answer (f, k, n), by the names of the parts."""
         chosen = np.arange(self.folds) if folds is None else np.asarray(folds)
-        labels = self.labels.answers(X, chosen)
-        people = None if self.populations is None else self.populations.answers(X, chosen)
-        every = np.zeros((len(chosen), self.size, labels.shape[2]))
-        for branch in self.branches:
+        return {name: part.answers(X, chosen) for name, part in self.parts}
+
+    def combined(self, answers: Mapping[str, Array], group: Any = None) -> Array:
+        """(f, J, n): what rows are expected to count in each column, by these answers."""
+        labels, people = answers["labels"], answers.get("populations")
+        if group is not None:
+            assert self.given is not None
+            labels = self.given.labels(labels, group)
+        every = np.zeros((len(labels), self.size, labels.shape[2]))
+        for i, branch in enumerate(self.branches):
             self._check(branch, labels, people)
             likely = np.ones(labels[:, 0].shape) if people is None else people[:, branch.population]
             if branch.label is not None:
                 likely = likely * labels[:, branch.label]
+            rest, shares = 1.0 - branch.shares.sum(), branch.shares[:, None]
+            own = answers.get(f"branch {i}")
+            own = None if own is None else own[:, : len(branch.columns)]
+            if group is not None:
+                rest, shares, own = self._given(i, likely.shape, own, group)
             for block, amounts in enumerate(branch.amounts):
-                own = likely
+                weighed = likely
                 if amounts is not None:
-                    own = own * amounts.answers(X, chosen)[:, 0]
+                    weighed = weighed * answers[f"branch {i} amounts {block}"][:, 0]
                 start = block * self.width
                 if len(branch.rare):
-                    every[:, start + branch.rare] += own[:, None] * branch.shares[:, None]
-                rest = 1.0 - branch.shares.sum()
-                inside = own[:, None]
-                if branch.part is not None:
-                    inside = inside * branch.part.answers(X, chosen)[:, : len(branch.columns)]
+                    every[:, start + branch.rare] += weighed[:, None] * shares
+                inside = weighed[:, None]
+                if own is not None:
+                    inside = inside * own
                 every[:, start + branch.columns] += rest * inside
         return every
+
+    def _given(
+        self, place: int, shape: tuple[int, ...], own: Array | None, group: Any
+    ) -> tuple[float, Array, Array]:
+        """The share of columns that are not rare, and chances (f, k, n) of the rare and of the others.
+
+        They are of a branch, in known groups.
+        """
+        assert self.given is not None
+        branch, (folds, rows) = self.branches[place], shape
+        if branch.of_slices:
+            assert own is not None
+            return 1.0, np.empty((folds, 0, rows)), self.given.slices(place, own, group)
+        own = np.ones((folds, 1, rows)) if own is None else own
+        rare = np.broadcast_to(branch.shares[:, None], (folds, len(branch.rare), rows))
+        chances = np.concatenate([rare, (1.0 - branch.shares.sum()) * own], axis=1)
+        chances = self.given.cells(place, chances, group)
+        return 1.0, chances[:, : len(branch.rare)], chances[:, len(branch.rare) :]
 
     def label_probabilities(self, X: Any) -> Array:
         """(D, n): how likely each label is, by all models together."""
@@ -197,39 +239,19 @@ class Forecast:
         """The number of labels that are distinguished."""
         return 2 if self.labels.line is None else max(2, len(self.labels.line.intercept))
 
-    def to_graph(self, graph: Graph, features: str, costs: Array) -> tuple[str, str]:
-        """What decisions cost at `costs` (C, J), as (n, C), and how likely each label is, (n, D)."""
-        labels = self.labels.to_graph(graph, features, self.label_count)
-        people = None
-        if self.populations is not None:
-            count = 1 + max(branch.population for branch in self.branches)
-            people = self.populations.to_graph(graph, features, count)
-        sums = []
-        for branch in self.branches:
-            likely = None if people is None else _picked(graph, people, branch.population)
-            if branch.label is not None:
-                own = _picked(graph, labels, branch.label)
-                likely = own if likely is None else graph("Mul", likely, own)
-            assert likely is not None  # the first population distinguishes labels
-            inside = likely
-            if branch.part is not None:
-                answers = branch.part.to_graph(graph, features, len(branch.columns))
-                inside = graph("Mul", likely, answers)
-            for block, amounts in enumerate(branch.amounts):
-                counted = None if amounts is None else amounts.to_graph(graph, features, 1)
-                rest = 1.0 - branch.shares.sum()
-                start = block * self.width
-                parts = [(inside, rest * costs[:, start + branch.columns])]
-                if len(branch.rare):
-                    parts.append((likely, (costs[:, start + branch.rare] @ branch.shares)[:, None]))
-                for value, each in parts:
-                    weighed = value if counted is None else graph("Mul", value, counted)
-                    mean = graph("ReduceMean", weighed, np.array([1]), keepdims=1)  # (n, 1, k)
-                    sums.append(
-                        graph("ReduceSum", graph("Mul", mean, each[None]), np.array([2]), keepdims=0)
-                    )
-        total = sums[0] if len(sums) == 1 else graph("Sum", *sums)
-        return total, graph("ReduceMean", labels, np.array([1]), keepdims=0)
+    def to_graph(self, graph: Graph, features: str) -> ForecastGraph:
+        """The models' answers as nodes of an ONNX graph, which decisions' costs follow from."""
+        count = 0 if self.populations is None else 1 + max(b.population for b in self.branches)
+        answers = {}
+        for name, part in self.parts:
+            place = name.removeprefix("branch ").split()
+            sizes = {"labels": self.label_count, "populations": count}
+            if len(place) == 3:
+                sizes[name] = 1
+            elif name not in sizes:
+                sizes[name] = len(self.branches[int(place[0])].columns)
+            answers[name] = part.to_graph(graph, features, sizes[name])
+        return ForecastGraph(self, graph, answers)
 
     # --- files -------------------------------------------------------------------------------------
 
@@ -256,6 +278,7 @@ class Forecast:
             arrays[f"branch {i}/columns"] = branch.columns.astype(np.int64)
             arrays[f"branch {i}/rare"] = branch.rare.astype(np.int64)
             arrays[f"branch {i}/shares"] = branch.shares
+        arrays |= {} if self.given is None else self.given.describe()
         sizes = {"folds": self.folds, "width": self.width, "blocks": self.blocks}
         return {**sizes, "parts": parts, "branches": branches}, arrays
 
@@ -293,7 +316,83 @@ class Forecast:
             population = _whole(given["population"], "population", least=0)
             own = parts.get(f"branch {i}")
             branches.append(Branch(population, label, columns, own, rare, shares, amounts))
-        return cls(folds, width, blocks, parts.get("populations"), parts["labels"], tuple(branches))
+        forecast = cls(folds, width, blocks, parts.get("populations"), parts["labels"], tuple(branches))
+        sizes = [len(branch.rare) + len(branch.columns) for branch in branches]
+        return replace(forecast, given=Given.read(arrays, sizes, forecast.label_count))
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastGraph:
+    """The answers (n, F, k) of a forecast's models as nodes of an ONNX graph, by the parts' names."""
+
+    forecast: Forecast
+    graph: Graph
+    answers: dict[str, str]
+
+    @property
+    def labels(self) -> str:
+        """How likely each label is, (n, D), by all models together."""
+        return self.graph("ReduceMean", self.answers["labels"], np.array([1]), keepdims=0)
+
+    def costs(self, costs: Array, group: int | None = None) -> str:
+        """What decisions cost at `costs` (C, J), as (n, C), given a known group if there is one."""
+        graph, forecast, given = self.graph, self.forecast, self.forecast.given
+        labels, people = self.answers["labels"], self.answers.get("populations")
+        if group is not None:
+            assert given is not None
+            labels = given.label_nodes(graph, labels, group)
+        sums = []
+        for i, branch in enumerate(forecast.branches):
+            likely = None if people is None else _picked(graph, people, branch.population)
+            if branch.label is not None:
+                own = _picked(graph, labels, branch.label)
+                likely = own if likely is None else graph("Mul", likely, own)
+            assert likely is not None  # the first population distinguishes labels
+            inside = likely
+            rest, shares, rare = 1.0 - branch.shares.sum(), branch.shares, likely
+            answers = self.answers.get(f"branch {i}")
+            if group is not None:
+                answers, rest, shares, mass = self._given(i, answers, group)
+                rare = likely if mass is None else graph("Div", likely, mass)
+            if answers is not None:
+                inside = graph("Mul", likely, answers)
+            for block, amounts in enumerate(branch.amounts):
+                counted = None if amounts is None else self.answers[f"branch {i} amounts {block}"]
+                start = block * forecast.width
+                parts = [(inside, rest * costs[:, start + branch.columns])]
+                if len(branch.rare):
+                    parts.append((rare, (costs[:, start + branch.rare] @ shares)[:, None]))
+                for value, each in parts:
+                    weighed = value if counted is None else graph("Mul", value, counted)
+                    mean = graph("ReduceMean", weighed, np.array([1]), keepdims=1)  # (n, 1, k)
+                    sums.append(
+                        graph("ReduceSum", graph("Mul", mean, each[None]), np.array([2]), keepdims=0)
+                    )
+        return sums[0] if len(sums) == 1 else graph("Sum", *sums)
+
+    def _given(
+        self, place: int, answers: str | None, group: int
+    ) -> tuple[str | None, float, Array, str | None]:
+        """Answers, the share of columns that are not rare, the shares of rare ones, and their divisor.
+
+        They are of a branch, in a known group.
+        """
+        graph, forecast, branch = self.graph, self.forecast, self.forecast.branches[place]
+        given = forecast.given
+        assert given is not None
+        if branch.of_slices:
+            assert answers is not None
+            return given.slice_nodes(graph, place, answers, group), 1.0, branch.shares, None
+        possible = (given.inside[place][group] != NEVER).astype(float)
+        shares, others = np.split(possible, [len(branch.rare)])
+        shares, rest = shares * branch.shares, 1.0 - branch.shares.sum()
+        if answers is None:
+            whole = max(float(shares.sum() + rest * others.sum()), 1e-300)
+            return None, float(rest * others.sum()) / whole, shares / whole, None
+        own = graph("Mul", answers, rest * others)
+        mass = graph("ReduceSum", own, np.array([2]), keepdims=1)
+        mass = graph("Max", graph("Add", mass, np.array(shares.sum())), np.array(1e-300))
+        return graph("Div", own, mass), 1.0, shares, mass
 
 
 def _picked(graph: Graph, values: str, place: int) -> str:
@@ -394,27 +493,73 @@ def inputs_of(compiled: Compiled, *, tables: bool) -> Any:
     return rows.everything() if isinstance(rows, StoredRows) and rows.fits else rows
 
 
-def values_on(forecast: Forecast, inputs: Any, of: Array | None = None) -> Array:
+def values_on(
+    forecast: Forecast, inputs: Any, of: Array | None = None, group: Array | None = None
+) -> Array:
     """The forecast (J, n) of rows by all models, or by the models without the folds `of` (n,).
 
-    For rows on disk it is in single precision, in a file that is deleted with the array.
+    With `group` (n,) it is what is expected in these known groups. For rows on disk it is in single
+    precision, in a file that is deleted with the array.
     """
     if not isinstance(inputs, StoredRows):
         if of is None:
-            whole: Array = forecast.values(inputs).mean(axis=0)
+            whole: Array = forecast.values(inputs, group=group).mean(axis=0)
             return whole
         outside = np.empty((forecast.size, len(of)))
         for fold in range(forecast.folds):
             held = np.flatnonzero(of == fold)
-            outside[:, held] = forecast.values(rows_of(inputs, held), np.array([fold]))[0]
+            own = None if group is None else group[held]
+            outside[:, held] = forecast.values(rows_of(inputs, held), np.array([fold]), own)[0]
         return outside
     shape = (forecast.size, len(inputs))
     with TemporaryFile() as file:  # which the array holds on to
         forecasts: Array = np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
-    every = np.arange(len(inputs))
-    for block, where in Cross(inputs, None, every, forecast.folds, 0).blocks(every):
-        forecasts[:, where] = values_on(forecast, block, None if of is None else of[where])
+    for block, where in _blocks(forecast, inputs):
+        folds, groups = (None if each is None else each[where] for each in (of, group))
+        forecasts[:, where] = values_on(forecast, block, folds, groups)
     return forecasts
+
+
+def _blocks(forecast: Forecast, inputs: Any) -> Iterator[tuple[Any, slice]]:
+    """All rows, on disk some at a time, and where each block is."""
+    if not isinstance(inputs, StoredRows):
+        yield inputs, slice(None)
+        return
+    every = np.arange(len(inputs))
+    yield from Cross(inputs, None, every, forecast.folds, 0).blocks(every)
+
+
+def given_groups(
+    compiled: Compiled, forecast: Forecast, of: Array, group: Array, count: int
+) -> Forecast:
+    """The same forecast with what is known of rows in each of `count` groups.
+
+    `of` (n,) are the folds of the rows, and `group` (n,) their groups.
+    """
+    first, y = compiled.rows[FIRST], compiled.first.y
+    assert y is not None
+    codes, cells = y.astype(int), compiled.cells
+    every = np.arange(len(cells))
+    likely = np.empty((forecast.label_count, len(cells)))
+    for block, where in _blocks(forecast, inputs_of(compiled, tables=forecast.tables)):
+        for fold in np.unique(of[where]):
+            held = np.flatnonzero(of[where] == fold)
+            answers = forecast.labels.answers(rows_of(block, held), np.array([fold]))
+            likely[:, every[where][held]] = answers[0]
+    weights = None if compiled.weights is None else compiled.weights[first]
+    lines = lines_of(likely[:, first], codes, group[first], count, weights)
+    names = list(compiled.populations)
+    inside = []
+    for branch in forecast.branches:
+        rows = every[compiled.rows[names[branch.population]]]
+        rows = rows if branch.label is None else rows[codes == branch.label]
+        columns = np.concatenate([branch.rare, branch.columns])
+        if branch.of_slices:
+            member = compiled.unpacked(cells[rows])[:, columns]
+        else:
+            member = cells[rows][:, None] == columns
+        inside.append(inside_of(group[rows], count, member))
+    return replace(forecast, given=Given(tuple(inside), lines))
 
 
 def regressed(compiled: Compiled) -> str:

@@ -294,7 +294,11 @@ def _own(estimator: Any) -> dict[str, Any]:
 @register_scorer
 @dataclass(frozen=True, eq=False)
 class PlugInScorer(Scorer):
-    """Minus what a decision is expected to cost; parameters (M, 1 + T) are a fold and multipliers."""
+    """Minus what a decision is expected to cost; parameters (M, 1 + T) are a fold and multipliers.
+
+    Where columns may be used when deciding, a model is of one known group, and its parameters (M, 2 + T)
+    have the group after the fold: -1 for none.
+    """
 
     forecast: Forecast
     terms: Array  # (T, (D - 1) · J) what the objective and each promise add to the cost of a decision
@@ -306,21 +310,38 @@ class PlugInScorer(Scorer):
     def tables(self) -> bool:  # type: ignore[override]  # of its models, some of which read tables
         return self.forecast.tables
 
+    @property
+    def head(self) -> int:
+        """How many parameters stand before the multipliers."""
+        return 1 if self.forecast.given is None else 2
+
+    def _groups(self, parameters: Array) -> list[int | None]:
+        """The known group of each model, if it is of one."""
+        groups = parameters[:, 1] if self.head == 2 else np.full(len(parameters), -1)
+        return [None if group < 0 else int(group) for group in groups]
+
     def scores(self, parameters: Array, X: Any) -> Array:
-        of = parameters[:, 0].astype(int)
+        of, groups = parameters[:, 0].astype(int), self._groups(parameters)
         folds = np.arange(self.forecast.folds) if (of < 0).any() else np.unique(of)
-        values = self.forecast.values(X, folds)
-        whole = values.mean(axis=0)
-        costs = parameters[:, 1:] @ self.terms
-        seen = [whole if fold < 0 else values[np.searchsorted(folds, fold)] for fold in of]
-        return np.stack([scored(cost[None], own)[0] for cost, own in zip(costs, seen, strict=True)])
+        answers = self.forecast.answers(X, folds)
+        costs = parameters[:, self.head :] @ self.terms
+        scores: list[Any] = [None] * len(parameters)
+        for group in dict.fromkeys(groups):
+            values = self.forecast.combined(answers, group)
+            whole = values.mean(axis=0)
+            for place in (place for place, own in enumerate(groups) if own == group):
+                fold = of[place]
+                seen = whole if fold < 0 else values[np.searchsorted(folds, fold)]
+                scores[place] = scored(costs[place][None], seen)[0]
+        return np.stack(scores)
 
     def without_promises(self) -> Array:
-        return np.array([[WHOLE, 1.0, *np.zeros(len(self.terms) - 1)]])
+        none = [0.0] * (len(self.terms) - 1)
+        return np.array([[*[WHOLE] * self.head, 1.0, *none]])
 
     def parts(self, parameters: Array, X: Any) -> tuple[tuple[str, ...], Array]:
-        values = self.forecast.values(X).mean(axis=0)
-        return self.names, scored(parameters[1:, None] * self.terms, values)
+        values = self.forecast.values(X, group=self._groups(parameters[None])[0]).mean(axis=0)
+        return self.names, scored(parameters[self.head :, None] * self.terms, values)
 
     def coefficients(self, parameters: Array) -> Array | None:
         part = self.forecast.labels  # of the label's log odds, the same for all multipliers
@@ -341,8 +362,20 @@ class PlugInScorer(Scorer):
         return np.repeat(odds[None], len(parameters), axis=0)
 
     def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
-        costs = parameters[:, 1:] @ self.terms
-        total, _ = self.forecast.to_graph(graph, features, costs.reshape(-1, self.forecast.size))
+        costs, forecast = (
+            parameters[:, self.head :] @ self.terms,
+            self.forecast.to_graph(graph, features),
+        )
+        groups, totals, order = self._groups(parameters), [], []
+        for group in dict.fromkeys(groups):
+            own = [place for place, other in enumerate(groups) if other == group]
+            totals.append(forecast.costs(costs[own].reshape(-1, self.forecast.size), group))
+            order += own
+        total = totals[0]
+        if len(totals) > 1:
+            others = self.decisions - 1
+            places = (np.argsort(order)[:, None] * others + np.arange(others)).ravel()
+            total = graph("Gather", graph("Concat", *totals, axis=1), places, axis=1)
         scores = graph("Neg", total)
         if self.decisions == 2:
             return graph("Unsqueeze", scores, np.array([2]))
@@ -351,8 +384,7 @@ class PlugInScorer(Scorer):
         return graph("Concat", first, each, axis=2)
 
     def label_graph(self, graph: Graph, parameters: Array, features: str) -> str:
-        none = np.zeros((1, self.forecast.size))
-        _, likely = self.forecast.to_graph(graph, features, none)
+        likely = self.forecast.to_graph(graph, features).labels
         odds = graph("Log", graph("Max", likely, np.array(1e-9)))
         if self.forecast.label_count == 2:
             ends = [graph("Gather", odds, np.array([place]), axis=1) for place in (1, 0)]
@@ -362,10 +394,11 @@ class PlugInScorer(Scorer):
 
     def kept(self, parameters: Array) -> tuple[PlugInScorer, Array]:
         """Without the promises that none of these models weighs."""
-        used: Array = np.any(parameters[:, 1:], axis=0)
+        used: Array = np.any(parameters[:, self.head :], axis=0)
         used[0] = True
         names = tuple(name for name, own in zip(self.names, used, strict=True) if own)
-        few = np.column_stack([parameters[:, :1], parameters[:, 1:][:, used]])
+        head, multipliers = np.split(parameters, [self.head], axis=1)
+        few = np.column_stack([head, multipliers[:, used]])
         return replace(self, terms=self.terms[used], names=names), few
 
     def width(self, parameters: Array) -> int | None:
@@ -392,11 +425,10 @@ class PlugInScorer(Scorer):
             raise ValueError("its multipliers do not say what they are of")
         if terms.shape != (len(names), (decisions - 1) * forecast.size) or not np.isfinite(terms).all():
             raise ValueError("what its promises cost does not fit its forecast")
-        of = saved.parameters[:, 0]
-        if (
-            saved.parameters.shape[1] != 1 + len(names)
-            or not np.isin(of, np.arange(-1, forecast.folds)).all()
-        ):
+        sizes = [forecast.folds] if forecast.given is None else [forecast.folds, forecast.given.groups]
+        fits = saved.parameters.shape[1] == len(sizes) + len(names)
+        heads = zip(saved.parameters.T, sizes, strict=False)
+        if not fits or not all(np.isin(head, np.arange(-1, size)).all() for head, size in heads):
             raise ValueError("its parameters refer to models it does not have")
         return cls(forecast, terms, tuple(names), decisions)
 

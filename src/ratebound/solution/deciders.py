@@ -83,6 +83,10 @@ class Decider(ABC):
         """Scores (M, A, n) of the members, from the models' scores (B, A, n)."""
         return scores
 
+    def models(self, members: Array, X: Any, columns: Any) -> Array:
+        """The model (n,) by which these members (n,) decide each row."""
+        return members
+
     @abstractmethod
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
         """Probabilities (H,) and scores (H, A, n) of the choices, from the members."""
@@ -317,6 +321,9 @@ class GroupThresholds(Decider):
         chosen = scores.astype(float, copy=False)[self.model[:, rows], :, np.arange(len(rows))]
         relative: Array = np.clip(chosen - self.at[:, rows], -FARTHEST, FARTHEST)  # (M, n, A)
         return relative.swapaxes(1, 2)
+
+    def models(self, members: Array, X: Any, columns: Any) -> Array:
+        return np.asarray(self.model[members, self.rows(X, columns)])
 
     def choices(self, weights: Array, scores: Array) -> tuple[Array, Array]:
         return self.then.choices(weights, scores)

@@ -190,7 +190,8 @@ def reasons(model: Mixture, X: Any, columns: Any = None, key: Any = None) -> Rea
     scores = scores_with(features)
     ends = _ends(scores)
     decisive = _deciding(scores, ends)
-    names, parts = _parts(model, features, chosen, decisive, ends)
+    models = model.decider.models(chosen, X, columns)
+    names, parts = _parts(model, features, models, decisive, ends)
     moved = moves_of(model, features, lambda changed: _deciding(scores_with(changed), ends), decisive)
     values = {name: _cells(X, features, name) for name in moved}
     typical_words = typical_values(model)
@@ -231,19 +232,21 @@ def _deciding(scores: Array, ends: tuple[Array, Array] | None) -> Array:
 def _parts(
     model: Mixture,
     features: Any,
-    chosen: Array,
+    models: Array,
     decisive: Array,
     ends: tuple[Array, Array] | None,
 ) -> tuple[tuple[str, ...], Array]:
-    """The names and values (n, T) of the deciding score's parts; the score itself if it has none."""
+    """The names and values (n, T) of the deciding score's parts; the score itself if it has none.
+
+    `models` (n,) are the models that decide the rows.
+    """
     each = [model.scorer.parts(own, features) for own in model.parameters]
-    shared = len(each) > 1 and len(each) != len(model)  # then members are thresholds on several models
-    if shared or any(one is None for one in each):
+    if any(one is None for one in each):
         return (SCORE,), decisive[:, None]
     named = [one for one in each if one is not None]
     values = np.stack([own for _, own in named])  # (B, T, A, n)
     rows = np.arange(values.shape[-1])
-    own = values[chosen if len(each) > 1 else np.zeros_like(chosen), :, :, rows]  # (n, T, A)
+    own = values[models, :, :, rows]  # (n, T, A)
     parts = np.stack([_deciding(own[:, part], ends) for part in range(own.shape[1])], axis=1)
     names, rest = tuple(named[0][0]), decisive - parts.sum(axis=1)
     if np.abs(rest).max(initial=0.0) <= 1e-9 * max(1.0, float(np.abs(decisive).max(initial=0.0))):
