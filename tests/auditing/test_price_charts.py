@@ -81,7 +81,7 @@ def test_the_page_has_a_chart_a_promise_and_the_certificate():
     assert places == sorted(places)
     assert tested.summary in words
     assert "Certified at 95%." in words
-    assert "Not certified at 95%; that would take about 950 rows, and there are 400." in words
+    assert "Not certified at 95%; that would take about 950 rows, but there are 400." in words
     assert "from 0.9 to 0.91 would cost 0.0125 of error_rate()" in words
     untested = certificate(certified(FLOOR, 1.0, "rows have <weights>"))
     assert "Not certified: rows have <weights>" in "".join(

@@ -1,4 +1,4 @@
-"""Sections of the audit of a model of ours: its prices, its training, how it decides, what it sees."""
+"""Sections of the audit of our own models: prices, training, how the model decides, what it sees."""
 
 from __future__ import annotations
 
@@ -16,80 +16,83 @@ from ratebound.solution.certificate import Certificate, Certified
 from ratebound.solution.price import Price
 from ratebound.solution.record import Course
 
-if TYPE_CHECKING:  # the report is read from these functions
+if TYPE_CHECKING:  # these functions read the report
     from ratebound.auditing.report import Audit
 
 MEMBERS = 40  # that are listed
-COLUMNS = 200  # that are listed of each use
-POINTS = 1500  # drawn in a chart; more would only blacken it
-LINES = 12  # settings that are drawn as curves
-AROUND = 8  # steps of the bound that are drawn on either side of the present one
+COLUMNS = 200  # listed for each use
+POINTS = 1500  # drawn in a chart; more would only make it black
+LINES = 12  # settings drawn as curves
+AROUND = 8  # steps of the bound drawn on either side of the present one
 MOST_CHARTS = 24  # charts of prices
 PRICES = (
-    "The best objective on the rows trained on, by the bound of one promise, all others kept. Dot: the "
-    "bound trained for. Line: the bound promised. Ring: what the model reaches on the rows audited. "
-    "Shaded grey: bounds that cannot be kept together with the other promises."
+    "The best objective on the training rows, by the bound of one promise, with all others kept. Dot: "
+    "the bound trained for. Line: the bound promised. Ring: what the model reaches on the audited "
+    "rows. Shaded grey: bounds that cannot be kept together with the other promises."
 )
 ENDED = {
     "rounds": "all rounds were played",
-    "gap": "the solution could not get better",
-    "stopped": "it had stopped getting better",
-    "time": "its time was over",
+    "gap": "the solution could not improve further",
+    "stopped": "it had stopped improving",
+    "time": "its time was up",
     "interrupted": "it was interrupted",
 }
 USES = {  # in the order of the page
-    "seen": ("Seen by the model", "What it decides by."),
+    "seen": ("Seen by the model", "The model decides by these."),
     "known": ("Known when deciding", "They set the thresholds; the model’s score does not use them."),
-    "left out": ("Left out", "They were given, and hold nothing that a model could use."),
+    "left out": ("Left out", "They were passed, but hold nothing that a model could use."),
     "beside": (
         "Named beside the features",
-        "Promises speak of them. The features were given without names, so it is not known here whether "
-        "the model sees the same in them.",
+        "Promises use them. The features were passed without names, so it is not known here whether "
+        "the model sees them too.",
     ),
-    "promises only": ("Used by promises only", "Promises speak of them; the model does not see them."),
+    "promises only": ("Used by promises only", "Promises use them; the model does not see them."),
     "not seen": (
         "Not seen",
-        "They are in the rows audited, and neither the model nor a promise uses them.",
+        "They are in the audited rows, but neither the model nor a promise uses them.",
     ),
 }
 CHOICE = (
     "A setting is chosen by its best mixture on the rows it is judged on, with thresholds moved, and "
-    "with the promises tightened where they are to hold on new rows. Those that keep every promise go "
-    "before those that do not, and the lowest cost wins among them. Where none keeps them all, "
-    "objective and worst violation are ranked, and the setting whose larger rank is smallest is chosen. "
-    "Another setting may therefore have the better single candidate."
+    "with the promises tightened if they must hold on new rows. Settings that keep every promise rank "
+    "first, and among them the lowest cost wins. If none keeps them all, objective and worst "
+    "violation are ranked, and the setting whose larger rank is smallest is chosen. Another setting "
+    "may therefore have the better single candidate."
 )
 BEST = (
-    "“Best” is the candidate that keeps every promise at the best objective, or the one that breaks "
-    "them least where none does."
+    "“Best” is the candidate that keeps every promise at the best objective or, if none does, the one "
+    "that breaks them least."
 )
 RULES = (
-    "Each row was judged by models that did not see it. Rules were found at rising margins, and the one "
-    "was chosen that is as sure to keep its promises on new rows as was asked for, or beyond which more "
+    "Each row was judged by models that did not see it. Rules were found at rising margins. The "
+    "chosen rule keeps its promises on new rows with the requested confidence, or a larger margin "
     "would cost more than it is worth."
 )
 COEFFICIENTS = (
-    "The largest coefficients of the scores, of a plug-in those of the label’s log odds; a positive one "
-    "speaks for yes. Numbers can be compared if features are scaled, as those of model=“linear” are."
+    "The largest coefficients of the scores, or for a plug-in of the label’s log odds; a positive one "
+    "favors yes. Numbers can be compared if features are scaled, as with model=“linear”."
 )
-IMPORTANCES = "How much each feature matters to trees: its share of splits, or what their library says."
+IMPORTANCES = "How much each feature matters to trees: its share of splits, or their library’s "
+"importance."
 HOLDS, DONE = doc.Head("holds", "words"), doc.Head("what was done", "words")
 HEADS = doc.heads("column", HOLDS, "missing", "distinct", DONE)
 
 
 def prices(report: Audit) -> doc.Section | None:
-    """One small chart for each promise, with what moving its bound would cost in words."""
+    """One small chart for each promise, with the cost of moving its bound in words."""
     card = report.card
     if card is None or not card.prices:
         return None
-    own = card.mixture.certificate
-    tested = {str(each.constraint): each for each in (own.promises if own else ())}
+    certificate = card.mixture.certificate
+    tested = {str(each.constraint): each for each in (certificate.promises if certificate else ())}
     drawn = [(i, each) for i, each in enumerate(card.prices) if len(each.bounds)][:MOST_CHARTS]
     parts: list[doc.Part] = []
     for i, price in drawn:
         test = tested.get(str(price.constraint))
         caption: list[doc.Cell] = [doc.Quoted(str(price.constraint)), price.sentence]
-        caption += [_certified(test, own)] if test is not None and own is not None else []
+        caption += (
+            [_certified(test, certificate)] if test is not None and certificate is not None else []
+        )
         chart = price_chart(price, _audited(report, price), test, tuple(caption), f"card/prices/{i}")
         parts.append(chart)
     without = [price for price in card.prices if not len(price.bounds)]
@@ -102,15 +105,15 @@ def prices(report: Audit) -> doc.Section | None:
     return doc.Section("What each promise costs", (*parts, doc.Remark(words)), "prices")
 
 
-def _certified(tested: Certified, own: Certificate) -> str:
-    """What the certificate says of one promise."""
-    level = percent(own.confidence)
+def _certified(tested: Certified, certificate: Certificate) -> str:
+    """The certificate's verdict on one promise, in words."""
+    level = percent(certificate.confidence)
     if tested.holds:
         return f"Certified at {level}."
     if tested.why:
         return f"Not certified: {tested.why}"
     needed, rows = tested.rows_needed, tested.rows
-    more = "" if needed is None else f"; that would take about {needed:,} rows, and there are {rows:,}"
+    more = "" if needed is None else f"; that would take about {needed:,} rows, but there are {rows:,}"
     return f"Not certified at {level}{more}."
 
 
@@ -121,7 +124,7 @@ def price_chart(
     caption: tuple[doc.Cell, ...] = (),
     at: str = "",
 ) -> doc.Chart:
-    """The curve of a price around its present bound; `audited` is a bound and an objective reached."""
+    """The curve of a price around its present bound; `audited` is a bound and objective reached."""
     promised = price.constraint.right.constant
     low, high = _window(price, promised)
     inside = price.bounds[(price.bounds > low) & (price.bounds < high)]
@@ -135,12 +138,12 @@ def price_chart(
     if math.isfinite(price.here[1]):
         marks.append(doc.ChartMark("solution", *price.here, "now"))
     if ring is not None and math.isfinite(ring[1]):
-        marks.append(doc.ChartMark("audited", *ring, "on the rows audited"))
+        marks.append(doc.ChartMark("audited", *ring, "on the audited rows"))
     rises = price.constraint.relation == ">="
     bands: list[tuple[float, float, Literal["never", "certified"]]] = []
     if low < price.tightest < high:
         bands.append((price.tightest, high, "never") if rises else (low, price.tightest, "never"))
-    if tested is not None and tested.holds:  # the promised bound, and all that are looser
+    if tested is not None and tested.holds:  # the promised bound, and all looser ones
         bands.append((low, promised, "certified") if rises else (promised, high, "certified"))
     return doc.Chart(
         label=f"what {price.constraint} costs: {price.sentence}",
@@ -169,7 +172,7 @@ def _window(price: Price, promised: float) -> doc.Range:
 
 
 def _audited(report: Audit, price: Price) -> tuple[float, float] | None:
-    """The bound that the model reaches on the rows audited, and its objective there."""
+    """The bound that the model reaches on the audited rows, and its objective there."""
     for promise in report.promises:
         if promise.words == str(price.constraint) and promise.slack is not None:
             sign = 1.0 if price.constraint.relation == ">=" else -1.0
@@ -179,14 +182,14 @@ def _audited(report: Audit, price: Price) -> tuple[float, float] | None:
 
 
 def training(report: Audit) -> doc.Section | None:
-    """How training got there, and which setting was chosen."""
+    """The course of training, and the chosen setting."""
     card = report.card
     if card is None:
         return None
     record = card.mixture.record
     before = "" if record.certificate is None else ", before the certificate was made"
-    said = doc.Paragraph(f"On the rows trained on{before}: {record.status}")
-    parts: list[doc.Part] = [said, *_reached(card)]
+    reached = doc.Paragraph(f"On the training rows{before}: {record.status}")
+    parts: list[doc.Part] = [reached, *_reached(card)]
     if record.made.compared:
         parts += [doc.Bullets(record.made.compared), doc.Remark(f"{RULES} {_ended(card)}")]
     elif record.course is not None:
@@ -209,7 +212,7 @@ def _reached(card: Card) -> list[doc.Paragraph]:
                 doc.rate(objective, f"card/objectives/{name}"),
                 "and the worst violation",
                 doc.rate(card.worst[name], f"card/worst/{name}", signed=True),
-                "(kept where not above 0).",
+                "(kept if at most 0).",
             )
         )
         for name, objective in card.mixture.objectives.items()
@@ -244,12 +247,12 @@ def _settings(card: Card) -> doc.ReportTable:
 
 
 def _charts(course: Course, report: Audit) -> list[doc.Part]:
-    """How training got there, drawn."""
+    """The course of training, in charts."""
     settings = f" of {len(course.settings)} settings" * (len(course.settings) > 1)
-    words = f"{len(course):,} candidates{settings}, where they were judged. "
+    words = f"{len(course):,} candidates{settings}, on the rows that judged them. "
     if report.training is not None:
-        words += "Filled: the solution on the rows trained on. "
-    words += "Ring: the solution on the rows audited."
+        words += "Filled: the solution on the training rows. "
+    words += "Ring: the solution on the audited rows."
     if len(course.settings) > LINES:
         words += f" Curves: the first {LINES} settings."
     return [
@@ -261,15 +264,15 @@ def _charts(course: Course, report: Audit) -> list[doc.Part]:
 
 
 def _trade_off(course: Course, report: Audit) -> doc.Chart:
-    """Objective against worst violation of every candidate, and where the solution lies."""
+    """Objective against worst violation of every candidate, with the solution."""
     some = _some(np.arange(len(course)))
     xs, ys = course.objectives[some].tolist(), course.worst[some].tolist()
     marks = []
     if report.training is not None and math.isfinite(report.training[1]):
-        words = "the solution, on the rows trained on"
+        words = "the solution, on the training rows"
         marks.append(doc.ChartMark("solution", *report.training, words))
     worst = max((p.violation for p in report.promises if p.kept is not None), default=0.0)
-    words = "the solution, on the rows audited"
+    words = "the solution, on the audited rows"
     if report.objective.value is not None:
         marks.append(doc.ChartMark("audited", report.objective.value, worst, words))
     return doc.Chart(
@@ -303,7 +306,7 @@ def _convergence(course: Course, values: Array, label: str, zero: bool = False) 
 
 
 def _some(places: Array) -> Array:
-    """At most so many of them as are drawn, evenly spread."""
+    """At most as many places as are drawn, evenly spread."""
     return places[np.unique(np.linspace(0, len(places) - 1, min(len(places), POINTS)).astype(int))]
 
 
@@ -314,7 +317,7 @@ def _range(values: Sequence[float], padded: bool = True) -> doc.Range:
 
 
 def deciding(report: Audit) -> doc.Section | None:
-    """By what the model decides: thresholds, or members and their weights."""
+    """How the model decides: thresholds, or members and their weights."""
     card = report.card
     if card is None:
         return None
@@ -323,11 +326,11 @@ def deciding(report: Audit) -> doc.Section | None:
     drawn = card.drawn or {}
     if any(drawn.values()):
         shares = ((f"of {name}:", doc.rate(each, f"card/drawn/{name}")) for name, each in drawn.items())
-        told = "Left to a draw on the rows trained on, as a share"
-        parts.append(doc.Paragraph((told, *(part for pair in shares for part in pair))))
+        lead = "Left to a draw on the training rows, as a share"
+        parts.append(doc.Paragraph((lead, *(part for pair in shares for part in pair))))
     elif drawn:
         parts.append(doc.Paragraph("No decision is left to a draw."))
-    said = f"The scores are those of a model of the kind “{model.scorer.kind}”."
+    words = f"The scores come from a model of the kind “{model.scorer.kind}”."
     if len(model) > 1:
         heads = ("weight", *(f"threshold {name}" for name in model.thresholds))
         rows = tuple(
@@ -345,16 +348,16 @@ def deciding(report: Audit) -> doc.Section | None:
         parts.append(doc.ReportTable(caption, doc.heads("member", *heads), rows))
         if len(model) > MEMBERS:
             parts.append(doc.Remark(f"The first {MEMBERS} of {len(model):,} members."))
-        said = f"A member is one of the models, with its thresholds. {said}"
+        words = f"A member is one of the models, with its thresholds. {words}"
     if card.randomised:
-        said += (
+        words += (
             " One member decides each row, drawn by a hash of the row or of its id: the same row always "
             "gets the same decision."
         )
     if model.calibration is not None:
         on = model.calibration
-        said += f" Probabilities of the label are calibrated on {on.rows:,} rows ({on.on})."
-    return doc.Section("How it decides", (*parts, doc.Remark(said)), "deciding")
+        words += f" Probabilities of the label are calibrated on {on.rows:,} rows ({on.on})."
+    return doc.Section("How it decides", (*parts, doc.Remark(words)), "deciding")
 
 
 def _threshold(levels: list[float], at: str) -> doc.Cell:
@@ -374,26 +377,26 @@ def columns(report: Audit) -> doc.Section | None:
                 doc.Section(f"{title} ({len(own):,})", (doc.Paragraph(why), *_used(title, own)))
             )
     if not card.columns:
-        parts.append(doc.Paragraph("It sees features without names, as they were given."))
+        parts.append(doc.Paragraph("It sees features without names, as they were passed."))
     elif any(each.missing is not None for each in card.columns):
-        parts.append(doc.Remark("Missing and distinct values are counted on the rows trained on."))
+        parts.append(doc.Remark("Missing and distinct values are counted on the training rows."))
     return doc.Section("What the model sees", tuple(parts), "columns", folded=True)
 
 
 def counts_most(report: Audit) -> doc.Section | None:
-    """The features that count most, with their names."""
+    """The features with the most influence, with their names."""
     card = report.card
     if card is None or not card.counts_most:
         return None
     linear = bool(card.mixture.coefficients)
-    head, said = ("coefficient", COEFFICIENTS) if linear else ("share", IMPORTANCES)
+    head, remark = ("coefficient", COEFFICIENTS) if linear else ("share", IMPORTANCES)
     rows = tuple(
         (doc.Quoted(name), doc.rate(value, f"card/counts_most/{place}/value", signed=linear))
         for place, (name, value) in enumerate(card.counts_most)
     )
     title = "What counts most"
     table = doc.ReportTable(title, doc.heads("feature", head), rows)
-    return doc.Section(title, (table, doc.Remark(said)), "counts", folded=True)
+    return doc.Section(title, (table, doc.Remark(remark)), "counts", folded=True)
 
 
 def _used(title: str, own: Sequence[tuple[UsedColumn, str]]) -> Iterator[doc.Part]:

@@ -124,7 +124,7 @@ class ImpactRatios(Documented):
 
     @property
     def smallest(self) -> float | None:
-        """The smallest ratio of all; None if there is none."""
+        """The smallest ratio of all; None if no ratio exists."""
         ratios = [each.ratio for table in self.tables for each in table.categories]
         return min((ratio for ratio in ratios if ratio is not None), default=None)
 

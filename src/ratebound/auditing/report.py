@@ -30,32 +30,32 @@ Measured = tuple[float | None, float | None, Interval | None, Method]  # left, r
 
 @dataclass(frozen=True)
 class Promise:
-    """One constraint: what was promised, what was measured, and how sure that is.
+    """One constraint: what was promised, what was measured, and the uncertainty.
 
-    `kept` speaks of the rows audited, `verdict` of new rows from the same source: the promise "holds"
-    where the whole interval of its room keeps it, is "broken" where none of it does, and otherwise "may
-    not hold". That is for this promise alone, and an interval is not a certificate. Rows that the model
-    was trained on are not evidence for new rows: there the verdict is "not shown", or "broken".
+    `kept` is about the audited rows, `verdict` about new rows from the same source: the promise "holds"
+    if the whole interval of its room keeps it, is "broken" if none of it does, and otherwise "may not
+    hold". That is for this promise alone, and an interval is not a certificate. Rows that the model was
+    trained on are not evidence for new rows: there the verdict is "not shown", or "broken".
     """
 
     words: str
     name: str
     relation: Bound
-    value: float | None = None  # of the left side; None where a ratio has nothing below its line
+    value: float | None = None  # of the left side; None if a ratio has an empty denominator
     bound: float | None = None  # the value of the right side
-    slack: float | None = None  # room to the bound in the constraint's own units, negative where broken
+    slack: float | None = None  # room to the bound in the constraint's own units, negative if broken
     slack_low: float | None = None  # the interval of the room
     slack_high: float | None = None
-    violation: float = math.nan  # as training counts it, but for areas, which are judged themselves
-    kept: bool | None = None  # on these rows; None where it cannot be measured on them
+    violation: float = math.nan  # as in training, except for areas, which are measured themselves
+    kept: bool | None = None  # on these rows; None if it cannot be measured on them
     verdict: Verdict = "not measured"  # on new rows
     rows: int = 0  # of the smallest set involved, unweighted
     unit: Unit = "rate"
     method: Method = "none"  # of the interval
-    why: str = ""  # it cannot be measured, or has no interval
+    why: str = ""  # why it cannot be measured, or has no interval
     formula: str = ""
     sentence: str = ""  # the promise in plain words
-    rows_needed: int | None = None  # of that set, to certify it at these rates; None: no number would do
+    rows_needed: int | None = None  # of that set, to certify it at these rates; None if none is enough
     worst: float | None = None  # the least room on these rows, if groups are guessed and some audited
 
 
@@ -64,30 +64,30 @@ class Objective:
     """What was minimised or maximised, and its interval."""
 
     words: str
-    value: float | None  # None where rows lack the labels that it needs
+    value: float | None  # None if rows lack the labels that it needs
     low: float | None
     high: float | None
     rows: int
     method: Method
     sense: Sense = "minimize"
     formula: str = ""
-    why: str = ""  # it is not measured
+    why: str = ""  # why it is not measured
 
     @property
     def cost(self) -> float:
-        """What is minimised: the value, or its negative where it is maximised."""
+        """What is minimised: the value, or its negative if it is maximised."""
         value = math.nan if self.value is None else self.value
         return value if self.sense == "minimize" else -value
 
 
 @dataclass(frozen=True)
 class Audit(Documented):
-    """What was promised and what was kept. Print it, or take it as a frame, JSON or a page.
+    """What was promised and what was kept. Print it, or convert it to a frame, JSON or a page.
 
     Parameters
     ----------
     confidence : float
-        How sure each verdict is, and each end of an interval.
+        The confidence of each verdict, and of each end of an interval.
     model : str
         What was audited: one model, or a mixture of several.
     populations : dict of str to int
@@ -96,44 +96,46 @@ class Audit(Documented):
         What was minimised or maximised: its `words`, `value`, interval (`low`, `high`) and `rows`.
     promises : tuple of Promise
         Each with its `words`, `value`, `bound` and `slack`, the room to the bound, with an interval
-        (`slack_low`, `slack_high`). `kept` speaks of the rows audited, `verdict` of new rows from the
+        (`slack_low`, `slack_high`). `kept` is about the audited rows, `verdict` about new rows from the
         same source.
     groups : tuple of Group
-        The rates of everyone and of each group that promises speak of.
+        The rates of everyone and of each group that promises name.
     training : tuple of (float, float) or None
-        Objective and worst violation where it was trained, if that is known.
+        Objective and worst violation on the training rows, if known.
     positive : label, default=None
-        The label that is yes, where that is not 1 or True.
+        The label that is yes, if that is not 1 or True.
     confusions : tuple of Confusion, default=()
-        Labels by decisions of each group, where there are more than two classes.
+        Labels by decisions of each group, with more than two classes.
     clusters : tuple of (str, int), default=None
-        The column whose values tell which rows were drawn together, and how many it has, where intervals
-        take that into account.
+        The column whose values say which rows were drawn together, and how many values it has, if
+        intervals take that into account.
     left_out : tuple of LeftOut, default=()
-        The groups of which nothing is promised, as ``min_rows=`` asked, each with its rows: of the rows
-        audited where goals are spelled out on these, otherwise of those trained on.
+        The groups without promises because of ``min_rows=``, each with its number of rows: audited rows
+        if goals are spelled out on these, otherwise training rows.
     guessed : tuple of str, default=()
-        For each column that is guessed or missing in some rows, what promises about it rest on.
+        For each column that is guessed or missing in some rows, what the promises about it rest on.
     provenance : Provenance, default=None
-        Where it comes from: dates, versions, digests, and the command that made it.
+        Its origin: dates, versions, digests, and the command that made it.
     card : Card, default=None
-        Of the model, where it is ours: how it was made, what it decides by and what it sees.
+        A description of the model, if it is ours: how it was made, what it decides by and what it sees.
     decided : bool, default=False
-        Whether decisions were audited that someone made, without a model.
+        Whether given decisions were audited, without a model.
     labelled : bool, default=True
-        Whether the rows audited first have labels.
+        Whether the first population has labels.
     signed : SignOff, default=None
-        Who answers for the model, for which purpose and until when. By default nobody has signed.
+        Who is responsible for the model, for which purpose and until when. By default nobody has signed.
     baselines : tuple of Baseline, default=()
         The model itself, and the simplest ones beside it: without promises, one decision for everyone,
         and the existing models that promises name.
     protected : ProtectedGroups, default=None
-        The groups by columns that look protected, whether promises name them or not, those that differ
-        most from all others first.
+        The groups by columns that look protected, whether promises name them or not, the largest
+        differences first.
     drawn : int, default=None
-        The rows audited first whose decision is left to a draw. By default that was not counted.
+        The number of rows in the first population whose decision is left to a draw. By default that was
+        not counted.
     beside : tuple of str, default=()
-        What these say: the cost of the promises, and whether one decision for everyone is as good.
+        What `baselines` show: the cost of the promises, and whether one decision for everyone is as
+        good.
 
     See Also
     --------
@@ -177,12 +179,12 @@ class Audit(Documented):
 
     @property
     def kept(self) -> bool:
-        """Whether every promise is kept on these rows; one that cannot be measured is not."""
+        """Whether every promise is kept on these rows; an unmeasured one is not."""
         return all(promise.kept for promise in self.promises)
 
     @property
     def certain(self) -> bool:
-        """Whether every promise holds on new rows, each judged alone: no certificate of them all."""
+        """Whether every promise holds on new rows, each by itself; this is not a joint certificate."""
         return all(promise.verdict == "holds" for promise in self.promises)
 
     def made_by(
@@ -193,21 +195,21 @@ class Audit(Documented):
         label: str | None = None,
         model: Mixture | None = None,
     ) -> Audit:
-        """The same report with the command that made it, and the digests of the files it is of.
+        """The same report with the command that made it, and the digests of its files.
 
         Parameters
         ----------
         command : str
-            As it was typed.
+            The command as typed.
         files : dict of str to str
             The digest of each file.
         unseen : bool or None
-            Whether the model was trained on other rows; None where that is not known. If it was trained
-            on these, nothing is said about new ones.
+            Whether the model was trained on other rows; None if that is not known. If it was trained on
+            these, there are no verdicts on new rows.
         label : str, default=None
-            The column of the labels, which is none that a model could see.
+            The column of the labels, which a model cannot see.
         model : Mixture, default=None
-            The model as it was saved. By default the one audited.
+            The model as saved. By default the audited one.
 
         Returns
         -------
@@ -222,7 +224,7 @@ class Audit(Documented):
             shown = tuple(each for each in card.columns if each.name != label)
             card = replace(card, mixture=card.mixture if model is None else model, columns=shown)
         promises = self.promises
-        if unseen is False:  # rows that were trained on show nothing about new ones
+        if unseen is False:  # training rows show nothing about new rows
             promises = tuple(
                 replace(each, verdict="not shown") if each.verdict in ("holds", "may not hold") else each
                 for each in promises
@@ -231,7 +233,7 @@ class Audit(Documented):
 
     @property
     def trained(self) -> bool:
-        """Whether the model is known to be trained on these rows, which show nothing about new ones."""
+        """Whether it is known that the model was trained on these rows."""
         return self.provenance is not None and self.provenance.unseen is False
 
     @property
@@ -240,28 +242,28 @@ class Audit(Documented):
         return limits(self)
 
     def document(self) -> Document:
-        """All that there is to read: the verdict, what it rests on, and what it does not show.
+        """The whole report: the verdict, what it rests on, and what it does not show.
 
-        Of a model that ratebound made it also says how it was made, what it decides by, what it sees,
+        For a model made by ratebound it also says how the model was made, what it decides by and sees,
         its certificate, and what each promise costs. Printing an audit, and a notebook, show a part.
 
         Returns
         -------
         Document
-            What every format is made of.
+            The source of every format.
         """
         return whole(self)
 
     def template(self, kind: str, about: Mapping[str, Any] | None = None) -> Documented:
-        """A form that others ask for, filled in with this report; what nobody said is a named blank.
+        """A form that others require, filled in from this report; missing facts are named blanks.
 
         Parameters
         ----------
         kind : {"model-card", "annex-iv"}
             A model card, or the headings of Annex IV of the EU AI Act.
         about : dict of str to str, default=None
-            What no program can know, such as ``{"owner": "Credit risk", "expires": "2027-06-30"}``. By
-            default all of that is blank.
+            Facts that no program can know, such as ``{"owner": "Credit risk", "expires":
+            "2027-06-30"}``. By default these are blank.
 
         Returns
         -------
@@ -287,10 +289,10 @@ class Audit(Documented):
         Returns
         -------
         dict
-            All that the page shows, by name.
+            Everything that the page shows, by name.
         """
         data = {"summary": summary(self), "kept": self.kept, "certain": self.certain, **vars(self)}
-        del data["training"]  # which is not of these rows
+        del data["training"]  # it is not about these rows
         data["limits"] = self.limits
         data["card"] = None if self.card is None else self.card.to_dict()
         data["confusions"] = [{**vars(each), "shares": each.shares} for each in self.confusions]

@@ -55,7 +55,7 @@ class Distinctions:
     amounts: tuple[Name, ...]  # columns of costs
     thresholds: tuple[float | str, ...]  # at which decisions are taken
     areas: bool  # whether scores are compared with each other
-    rates: dict[Name, tuple[Rate, str]]  # the first rate that uses each column, and where it is
+    rates: dict[Name, tuple[Rate, str]]  # the first rate that uses each column, and its place
     words: str = ""  # the population's name in errors
     clusters: Name | None = None  # the column of clusters, whose values are distinguished
 

@@ -101,7 +101,7 @@ def protected_groups(
     left_out: Sequence[LeftOut],
     confidence: float,
 ) -> ProtectedGroups:
-    """The rates of groups by columns that look protected, on the rows audited first.
+    """The rates of groups by columns that look protected, on the rows of the first population.
 
     Promises name the columns `promised`, and groups by their words `named`. The tally distinguishes rows
     by each of the columns.

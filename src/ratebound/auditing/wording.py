@@ -1,4 +1,4 @@
-"""An audit in sentences: what was audited, what it comes to, and what it does not show."""
+"""An audit in sentences: what was audited, the result, and what it does not show."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from ratebound.base.layout import NOTHING, number
 from ratebound.problem.problem import left_out_words
 
-if TYPE_CHECKING:  # the report says its limits with these functions
+if TYPE_CHECKING:  # the report words its limits with these functions
     from ratebound.auditing.report import Audit, Promise
     from ratebound.solution.certificate import Certificate
 
-# Verdicts on new rows, as said of one promise and of several.
+# Verdicts on new rows, for one promise and for several.
 VERBS = {
     "certified": ("is certified", "are certified"),
     "not certified": ("is not certified", "are not certified"),
@@ -20,9 +20,9 @@ VERBS = {
     "may not hold": ("may not hold", "may not hold"),
     "broken": ("is broken", "are broken"),
 }
-TRAINED = "The model was trained on these rows. What it keeps here shows nothing about new ones."
-FEW_ROWS = 30  # rows of the smallest set, below which a promise is known badly
-LISTED = 6  # promises and columns that are named
+TRAINED = "The model was trained on these rows. Promises kept here show nothing about new rows."
+FEW_ROWS = 30  # with fewer rows in its smallest set, a promise is hardly known
+LISTED = 6  # promises and columns that are named, at most
 
 
 def heading(report: Audit) -> str:
@@ -32,7 +32,7 @@ def heading(report: Audit) -> str:
 
 
 def clusters_text(report: Audit) -> str:
-    """Which rows were drawn together, where that is known."""
+    """Which rows were drawn together, if known."""
     if report.clusters is None:
         return ""
     column, count = report.clusters
@@ -40,7 +40,7 @@ def clusters_text(report: Audit) -> str:
 
 
 def rows_text(report: Audit) -> str:
-    """How many rows of each population, the one audited first without its name."""
+    """How many rows each population has, the first one without its name."""
     (_, first), *others = report.populations.items()
     also = ", ".join(f"{name}: {rows:,}" for name, rows in others)
     return f"{first:,} rows ({also})" if also else f"{first:,} rows"
@@ -64,43 +64,48 @@ def summary(report: Audit) -> str:
     kept = sum(bool(p.kept) for p in report.promises)
     words = f"{kept} of {total} promises kept on {rows_text(report)}"
     words += " that it was trained on" * report.trained
-    said = Counter[str](on_new_rows(report, p) for p in report.promises)
-    if report.trained:  # which are not evidence for new rows
-        del said["broken"]
+    counts = Counter[str](on_new_rows(report, p) for p in report.promises)
+    if report.trained:  # these are not evidence for new rows
+        del counts["broken"]
     for verdicts, level in _levels(report):
-        new = [f"{said[each]} {VERBS[each][said[each] > 1]}" for each in verdicts if said[each]]
+        new = [f"{counts[each]} {VERBS[each][counts[each] > 1]}" for each in verdicts if counts[each]]
         words += f"; on new rows {', '.join(new)} ({level})" if new else ""
-    if missing := said["not measured"]:
+    if missing := counts["not measured"]:
         words += f"; {missing} could not be measured on these rows"
     return words
 
 
 def _levels(report: Audit) -> list[tuple[tuple[str, ...], str]]:
-    """Verdicts, and the confidence at which they are meant: a certificate's, and each alone."""
-    own, alone = certificate_of(report), "each alone, " if len(report.promises) > 1 else ""
-    all_of = "all together, " if own is not None and len(own.promises) > 1 else ""
-    tested = [] if own is None else [(tuple(VERBS)[:2], f"{all_of}at {percent(own.confidence)}")]
+    """Verdicts, and their confidence: the certificate's, and each promise by itself."""
+    certificate, alone = certificate_of(report), "each alone, " if len(report.promises) > 1 else ""
+    all_of = "all together, " if certificate is not None and len(certificate.promises) > 1 else ""
+    tested = (
+        []
+        if certificate is None
+        else [(tuple(VERBS)[:2], f"{all_of}at {percent(certificate.confidence)}")]
+    )
     return [*tested, (tuple(VERBS)[2:], f"{alone}at {percent(report.confidence)}")]
 
 
 def certificate_of(report: Audit) -> Certificate | None:
     """The model's certificate, if it is about every promise of the report."""
-    own = None if report.card is None else report.card.mixture.certificate
-    if own is None or not report.promises:
+    certificate = None if report.card is None else report.card.mixture.certificate
+    if certificate is None or not report.promises:
         return None
-    tested = {str(each.constraint) for each in own.promises}
-    return own if all(promise.words in tested for promise in report.promises) else None
+    tested = {str(each.constraint) for each in certificate.promises}
+    return certificate if all(promise.words in tested for promise in report.promises) else None
 
 
 def on_new_rows(report: Audit, promise: Promise) -> str:
-    """What is said of a promise on new rows: by the certificate if there is one, else by its interval.
+    """A promise's verdict on new rows: from the certificate if there is one, else from its interval.
 
-    So one promise is not both certified and in doubt. What these rows show to be broken is said so.
+    So a promise is not both certified and in doubt. A promise that these rows show to be broken is
+    "broken".
     """
-    own = certificate_of(report)
-    if own is None or promise.verdict == "broken":
+    certificate = certificate_of(report)
+    if certificate is None or promise.verdict == "broken":
         return promise.verdict
-    holds = any(each.holds for each in own.promises if str(each.constraint) == promise.words)
+    holds = any(each.holds for each in certificate.promises if str(each.constraint) == promise.words)
     return "certified" if holds else "not certified"
 
 
@@ -116,43 +121,43 @@ def percent(probability: float) -> str:
 def interval_text(low: float | None, high: float | None, *, signed: bool = True) -> str:
     if low is None or high is None:
         return NOTHING
-    beside = 0.0 if signed else None  # of room, the sign decides
+    beside = 0.0 if signed else None  # for room, the sign decides
     return f"[{number(low, signed=signed, beside=beside)}, {number(high, signed=signed, beside=beside)}]"
 
 
 def limits(report: Audit) -> list[str]:
-    """The known limits of a report, a sentence or two each; the gravest first."""
+    """The known limits of a report, a sentence or two each; the most serious first."""
     return [*_of_rows(report), *_of_promises(report), *_of_model(report), *_of_all(report)]
 
 
 def _of_rows(report: Audit) -> list[str]:
-    """What follows from which rows were audited."""
-    said, origin = [], report.provenance
+    """Limits that follow from the choice of audited rows."""
+    sentences, origin = [], report.provenance
     if report.trained:
-        said.append(TRAINED)
+        sentences.append(TRAINED)
     elif origin is not None and origin.unseen is None and not report.decided:
-        said.append(
+        sentences.append(
             "It is not known here whether the model was trained or chosen on these rows. If it was, "
-            "what it keeps on them shows nothing about new ones."
+            "promises kept on them show nothing about new rows."
         )
     if origin is not None and origin.weighted:
-        said.append("Rows count by their weight, and the intervals take the weights to be right.")
+        sentences.append("Rows count by their weight, and the intervals take the weights to be right.")
     if report.clusters is None:
-        said.append(
+        sentences.append(
             "“New rows” come from the same source, independently of each other: not several rows of one "
             "person (clusters= names their column), nor another year or place. Watch the model in use."
         )
     else:
         column, count = report.clusters
-        said.append(
-            f"“New rows” are those of new values of {column} from the same source as these {count:,}, "
+        sentences.append(
+            f"“New rows” have new values of {column} and come from the same source as these {count:,}, "
             "not of another year or place. Watch the model in use."
         )
-    return said
+    return sentences
 
 
 def worst_cases(report: Audit) -> list[str]:
-    """What promises keep whoever the rows are that were not audited, a sentence each."""
+    """The room of promises in the worst case for rows that were not audited, a sentence each."""
     return [
         f"In the worst case that guesses and audited rows leave possible, {p.words} has a room of "
         f"{number(p.worst, signed=True, beside=0.0)} on these rows (at {percent(report.confidence)})."
@@ -162,74 +167,73 @@ def worst_cases(report: Audit) -> list[str]:
 
 
 def _of_promises(report: Audit) -> list[str]:
-    said = [*report.guessed, *worst_cases(report)]
+    sentences = [*report.guessed, *worst_cases(report)]
     few = [p for p in report.promises if 0 < p.rows < FEW_ROWS]
     if few:
         named = "; ".join(f"{p.words} ({p.rows})" for p in few[:LISTED])
         more = f" and {len(few) - LISTED} more" if len(few) > LISTED else ""
-        said.append(f"Some promises rest on fewer than {FEW_ROWS} rows: {named}{more}.")
-    said += [
+        sentences.append(f"Some promises rest on fewer than {FEW_ROWS} rows: {named}{more}.")
+    sentences += [
         f"No interval: {p.words}: {p.why}." for p in report.promises if p.why and p.kept is not None
     ]
     if report.left_out:
-        said.append(left_out_words(report.left_out))
+        sentences.append(left_out_words(report.left_out))
     missing = [p.words for p in report.promises if p.verdict == "not measured"]
     if missing:
-        said.append(f"Not measured on these rows: {'; '.join(missing[:LISTED])}.")
-    said += _unpromised(report)
+        sentences.append(f"Not measured on these rows: {'; '.join(missing[:LISTED])}.")
+    sentences += _unpromised(report)
     if len(report.promises) > 1 and not report.trained and certificate_of(report) is None:
         level = percent(report.confidence)
-        said.append(
-            f"Each verdict is {level} sure alone, so among {len(report.promises)} promises some may be "
-            "wrong by chance. Only a certificate is about all of them together."
+        sentences.append(
+            f"Each verdict has {level} confidence alone, so among {len(report.promises)} promises some "
+            "may be wrong by chance. Only a certificate is about all of them together."
         )
     if report.decided:
-        said.append("Nothing is certified: that is what rb.certify and ratebound certify are for.")
+        sentences.append("Nothing is certified: rb.certify and ratebound certify do that.")
     elif report.card is None or report.card.mixture.certificate is None:
-        said.append("Nothing is certified: no rows were set aside for that.")
-    return said
+        sentences.append("Nothing is certified: no rows were set aside for that.")
+    return sentences
 
 
 def _unpromised(report: Audit) -> list[str]:
-    """Which groups nothing is promised about, and which are too small to show anything."""
-    own, said = report.protected, []
-    if own is not None and own.unnamed:
-        said.append(f"Columns that look protected and that no promise names: {', '.join(own.unnamed)}.")
-    if own is not None and own.too_few:
-        named = ", ".join(own.too_few[:LISTED])
-        more = f" and {len(own.too_few) - LISTED} more" if len(own.too_few) > LISTED else ""
-        said.append(f"Groups too small to show anything: {named}{more}.")
-    return said
+    """Groups without promises, and groups that are too small to show anything."""
+    groups, sentences = report.protected, []
+    if groups is not None and groups.unnamed:
+        sentences.append(
+            f"Columns that look protected and that no promise names: {', '.join(groups.unnamed)}."
+        )
+    if groups is not None and groups.too_few:
+        named = ", ".join(groups.too_few[:LISTED])
+        more = f" and {len(groups.too_few) - LISTED} more" if len(groups.too_few) > LISTED else ""
+        sentences.append(f"Groups too small to show anything: {named}{more}.")
+    return sentences
 
 
 def _of_model(report: Audit) -> list[str]:
     if report.decided:
         return [
-            "Decisions are taken as they were made. Who or what made them, and from which facts, is not "
-            "known here; that a rate differs between groups is not yet a reason."
+            "Decisions are taken as they were made. Who or what made them, and from which facts, is "
+            "not known here; a difference between groups does not show its reason."
         ]
     if report.card is None:
-        return ["Of this model only its decisions are known: not how it was made, nor what it sees."]
-    said, card = [], report.card
+        return ["Only the decisions of this model are known, not how it was made or what it sees."]
+    sentences, card = [], report.card
     if card.randomised:
-        said.append(
+        sentences.append(
             "One of several members decides each row, drawn by a hash of it, so two people who differ a "
             "little may be decided differently by chance. Rates are expectations over that draw; rows "
             "whose features many share are counted as they are decided."
         )
     if card.mixture.decider.known:
         by = ", ".join(map(str, card.mixture.decider.known))
-        said.append(f"It decides by {by}. Whether that is allowed is not for this report to say.")
+        sentences.append(f"It decides by {by}. This report does not say whether that is allowed.")
     hidden = [each.name for each in card.columns if each.use == "promises only"]
     if hidden:
         named = ", ".join(hidden[:LISTED]) + (" and others" if len(hidden) > LISTED else "")
-        said.append(
-            f"The model does not see {named}, but columns that it sees may stand in for what it "
-            "does not."
-        )
+        sentences.append(f"The model does not see {named}, but columns that it sees may act as proxies.")
     if card.mixture.record.made.ended in ("time", "interrupted"):
-        said.append("Training was ended early, so that a better model may exist.")
-    return said
+        sentences.append("Training ended early, so a better model may exist.")
+    return sentences
 
 
 def _of_all(report: Audit) -> list[str]:
@@ -238,13 +242,12 @@ def _of_all(report: Audit) -> list[str]:
     )
     if not report.labelled:
         labels = (
-            "There are no labels: what is measured is how often each decision is made, and not whether "
-            "it was right."
+            "There are no labels: how often each decision is made is measured, not whether it was right."
         )
     elif report.decided:
         labels += (
-            " If the outcome is only known of some decisions, such as whether those who got a loan "
-            "repaid it, rates by label say nothing about the others."
+            " If the outcome is known only for some decisions, for example repayment only for people "
+            "who got a loan, rates by label say nothing about the others."
         )
     return [
         labels,
