@@ -309,7 +309,7 @@ def test_rows_that_belong_together_are_not_parted(run, refused, flags, tmp_path)
     assert widths["people"] > 1.4 * widths["rows"]
     assert "no groups column 'nobody'" in refused(*flags, "--groups", "nobody", "--out", tmp_path / "no")
     few = refused(*flags, "--groups", "sex", "--out", tmp_path / "no")
-    assert "2 different ids, too few to judge any" in few
+    assert "2 different ids, too few to judge rows" in few
 
 
 def test_copies_of_rows_are_told_of_once(run, flags, tmp_path):

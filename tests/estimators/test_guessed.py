@@ -143,7 +143,7 @@ def test_audited_rows_are_enough_to_train_on() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"guessed": PROBABILITIES, "known": "race"}, "nobody knows it when deciding"),
+        ({"guessed": PROBABILITIES, "known": "race"}, "it is not known when deciding"),
         ({"guessed": PROBABILITIES, "certify": 0.3}, "certify on rows whose group is known"),
         ({"guessed": rb.guessed("race", audited="few")}, "at least 30 are needed: have about"),
         ({"guessed": rb.guessed("race", audited="none")}, "missing in every row"),

@@ -72,8 +72,7 @@ COEFFICIENTS = (
     "The largest coefficients of the scores, or for a plug-in of the label’s log odds; a positive one "
     "favors yes. Numbers can be compared if features are scaled, as with model=“linear”."
 )
-IMPORTANCES = "How much each feature matters to trees: its share of splits, or their library’s "
-"importance."
+IMPORTANCES = "How much each feature matters to trees: its share of splits, or its importance there."
 HOLDS, DONE = doc.Head("holds", "words"), doc.Head("what was done", "words")
 HEADS = doc.heads("column", HOLDS, "missing", "distinct", DONE)
 

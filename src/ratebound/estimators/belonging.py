@@ -1,8 +1,8 @@
-"""Which rows were drawn together, so that one says nothing about a model that has seen the other.
+"""Which rows were drawn together, so that one cannot test a model that has seen the other.
 
-Rows of one customer are said to be by `groups`. Copies of a row, as an oversampled class or a join
-leaves them, are found: rows with equal features that nearly always agree in their labels and groups as
-well. People who happen to have equal features do not, and are left apart.
+`groups` names rows of one customer. Copies of a row, from oversampling or a join, are detected: rows
+with equal features that nearly always agree in their labels and groups too. People who merely happen to
+have equal features do not agree, and stay separate.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ratebound.rates.subsets import Name
 
 NOT_COPIES = "pass groups=np.arange(len(X))"
 NOT_ON_DISK = "pass groups=, a column with an id for each row"
-GROUPS = "(groups)"  # the column of ids that were given as an array
-SHARE = 0.01  # of the rows that have copies, from which on it matters
-OFTEN = 50, 0.01  # rows, and a share of them, from which on equal features are many's
-AGREEING = 0.1  # of the disagreement of any two rows, up to which those with equal features are copies
+GROUPS = "(groups)"  # the column of ids that were passed as an array
+SHARE = 0.01  # of the rows that have copies; a smaller share does not matter
+OFTEN = 50, 0.01  # with at least as many rows, and this share, features are shared by many
+AGREEING = 0.1  # of the disagreement of any two rows; copies disagree less
 
 
 def with_groups(columns: dict[Name, Any], groups: Any, rows: int) -> tuple[dict[Name, Any], Name | None]:
-    """The columns with the ids that were given, and the name of the column that has them."""
+    """The columns with the passed ids, and the name of the column that has them."""
     if groups is None or isinstance(groups, str):
         return columns, groups
     ids = as_array(groups)
@@ -42,14 +42,14 @@ def with_groups(columns: dict[Name, Any], groups: Any, rows: int) -> tuple[dict[
 
 
 def together(compiled: Compiled, groups: Name | None, *, told: bool = True) -> Array | None:
-    """A number for each row (n,), the same for rows that were drawn together; None where all are apart.
+    """A number for each row (n,), the same for rows that were drawn together; None if all are separate.
 
-    There is a warning of copies, unless they are not to be `told` of. Copies on disk are found
-    later, by `copied`, once they are numbers.
+    A warning names copies, if `told`. Copies on disk are detected later, by `copied`, once rows are
+    numbers.
     """
     if any_shared(compiled.populations):
         if groups is not None:
-            raise ValueError("groups needs all rows in one process, and some are with others")
+            raise ValueError("groups needs all rows in one process, but some are in other processes")
         return None
     if groups is not None:
         return _by_column(compiled, groups)
@@ -57,7 +57,7 @@ def together(compiled: Compiled, groups: Name | None, *, told: bool = True) -> A
 
 
 def copied(compiled: Compiled, *, told: bool = True) -> Array | None:
-    """The same of rows that are copies of each other."""
+    """The same for rows that are copies of each other."""
     copies = [_copies(compiled, name) for name in compiled.populations]
     if all(each is None for each in copies):
         return None
@@ -67,21 +67,21 @@ def copied(compiled: Compiled, *, told: bool = True) -> Array | None:
     if told:
         warnings.warn(
             f"{sum(sizes) - distinct:,} of {sum(sizes):,} rows are copies of others: equal in features, "
-            "labels and groups. They are judged together, and count as one where it is said how sure a "
-            f"promise is. If they are not copies, {NOT_ON_DISK if compiled.stored else NOT_COPIES}",
+            "labels and groups. They are judged together, and count as one row for the confidence of "
+            "a promise. If they are not copies, {NOT_ON_DISK if compiled.stored else NOT_COPIES}",
             stacklevel=4,
         )
     return _numbered(apart)
 
 
 def _numbered(parts: list[Array]) -> Array:
-    """Numbers of rows of several populations, told apart."""
-    found, start = [], 0
+    """Numbers of rows of several populations, made distinct."""
+    numbered, start = [], 0
     for each in parts:
         codes = np.unique(each, return_inverse=True)[1]
-        found.append(codes + start)
+        numbered.append(codes + start)
         start += int(codes.max(initial=-1)) + 1
-    return np.concatenate(found)
+    return np.concatenate(numbered)
 
 
 def _by_column(compiled: Compiled, name: Name) -> Array | None:
@@ -102,15 +102,15 @@ def _by_column(compiled: Compiled, name: Name) -> Array | None:
     count = int(codes.max()) + 1
     if count < 20:
         raise ValueError(
-            f"groups has {count} different ids, too few to judge any by models that have not seen it. "
-            "It says which rows belong together, such as those of one customer; promises about groups "
-            "name columns, as in equal_opportunity(sex, slack=0.05)"
+            f"groups has {count} different ids, too few to judge rows by models that have not seen "
+            "their id. It says which rows belong together, such as the rows of one customer; promises "
+            "about groups name columns, as in equal_opportunity(sex, slack=0.05)"
         )
     return None if count == len(codes) else codes
 
 
 def _copies(compiled: Compiled, name: str) -> Array | None:
-    """A number for each row of a population, the same for copies; None where there are few."""
+    """A number for each row of a population, the same for copies; None if there are few copies."""
     people, rows = compiled.populations[name], compiled.rows[name]
     features = _digests(people)
     if features is None or len(features) < 2:
@@ -127,13 +127,13 @@ def _copies(compiled: Compiled, name: str) -> Array | None:
     several = np.bincount(codes) > 1  # rows with equal features
     differ = float((np.bincount(alike // count) > 1)[several].mean())
     shares = np.bincount(kinds) / len(kinds)
-    if differ >= AGREEING * (1.0 - float(shares @ shares)):  # or there is nothing to agree in
+    if differ >= AGREEING * (1.0 - float(shares @ shares)):  # otherwise there is nothing to agree in
         return None
     return np.asarray(each)
 
 
 def _numbers(column: Any) -> Array:
-    """A column's values as numbers (n,), equal ones by the same; all 0 where they cannot be compared."""
+    """A column's values as numbers (n,), equal for equal values; all 0 if they cannot be compared."""
     read = read_coded(column) if is_coded(column) else read_values(as_array(column))
     if read.codes is not None:
         return read.codes
@@ -143,22 +143,22 @@ def _numbers(column: Any) -> Array:
 
 
 def shared(compiled: Compiled) -> Array:
-    """The rows (k,) whose features many others of their population have too."""
-    found = []
+    """The rows (k,) whose features many other rows of their population share."""
+    rows = []
     for name, people in compiled.populations.items():
         digests, start = _digests(people), compiled.rows[name].start
         if digests is not None:
             _, codes, counts = np.unique(digests, return_inverse=True, return_counts=True)
             many = max(OFTEN[0], OFTEN[1] * len(codes))
-            found.append(start + np.flatnonzero(counts[codes] >= many))
-    return np.concatenate([np.empty(0, dtype=np.intp), *found])
+            rows.append(start + np.flatnonzero(counts[codes] >= many))
+    return np.concatenate([np.empty(0, dtype=np.intp), *rows])
 
 
 def _digests(people: Population) -> Array | None:
-    """A number for each row (n,), the same for equal features; None where they are not numbers."""
+    """A number for each row (n,), the same for equal features; None if features are not numbers."""
     if people.X is None:
         return None
-    if people.stored:  # as models see them
+    if people.stored:  # in the form that models see
         return np.concatenate([_digests_of(piece) for piece in people.features.pieces()])
     return _digests_of(people.X)
 
@@ -176,12 +176,12 @@ def _digests_of(X: Any) -> Any:
 
 
 def _odd(columns: int) -> Array:
-    """A number for each column (d,), by which its values are multiplied."""
+    """A factor for each column (d,) that multiplies its values."""
     return np.random.default_rng(0).integers(0, 2**63, size=columns, dtype=np.uint64) * 2 + 1
 
 
 def _mixed(values: Array, odd: Array) -> Array:
-    """A number for each value, as if drawn; 0 for 0, so that a sparse row has the sum of a dense one."""
+    """A pseudo-random number for each value; 0 for 0, so sparse and dense rows have equal sums."""
     bits = (np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64)  # -0.0 is 0.0
     mixed = (bits ^ (bits >> np.uint64(29))) * odd
     return np.asarray(mixed ^ (mixed >> np.uint64(32)))

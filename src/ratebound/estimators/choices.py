@@ -22,7 +22,7 @@ from ratebound.learners.torch import MLP, Torch
 from ratebound.solution import solutions
 from ratebound.solution.mixture import Mixture
 
-LEARNING_RATES = (0.003, 0.01, 0.03)  # of networks, worth trying side by side
+LEARNING_RATES = (0.003, 0.01, 0.03)  # of networks, tried side by side
 MODELS: dict[str, Callable[[], Learner]] = {
     "linear": lambda: Linear((0.01, 0.02, 0.04), dtype="auto"),
     "mlp": lambda: MLP(learning_rate=LEARNING_RATES),
@@ -46,35 +46,35 @@ class Training(Adjustable):
     Parameters
     ----------
     epochs : int, default=None
-        Passes over the rows. By default 40, more where those are fewer than 1,000 rounds, fewer where
+        Passes over the rows. By default 40, or more if these are fewer than 1,000 rounds, or fewer if
         they are more than 5,000: the multipliers need rounds, whatever the size of the table. For
-        boosted trees a pass is one tree, and by default there are as many as the model says. For
-        scikit-learn classifiers a pass is one fit, and by default there are at most 50. A plug-in asks
-        for them only where its models learn by steps, as networks do.
+        boosted trees a pass is one tree, and the default is the model's own number. For scikit-learn
+        classifiers a pass is one fit, and by default there are at most 50. A plug-in uses them only if
+        its models learn by steps, as networks do.
     batch_size : int, default=512
         Rows per round. Up to 2,000 rows, every round uses all of them.
     loss : {"logistic", "hinge", "sigmoid"}, default="logistic"
-        Smooth stand-in for the objective, which the model minimizes. The default is convex, so that a
+        The smooth surrogate of the objective, which the model minimizes. The default is convex, so a
         linear model without promises is a logistic regression.
     proxy : {"sigmoid", "hinge", "logistic"}, default="sigmoid"
-        Smooth stand-in for the constraints. The default stays nearest to the step that a rate counts.
-        It is no upper bound of it; the others are.
+        The smooth surrogate of the constraints. The default stays nearest to the step that a rate
+        counts. It is not an upper bound of the step; the others are.
     validation_fraction : float, default=0.1
-        Share of the rows held out to choose a setting, the same in every cell. 0 chooses on the training
-        rows. Of rows on disk it is a sample in memory, of at most 200,000 rows, on which thresholds move
-        too.
+        The share of the rows held out to choose a setting, the same in every cell. 0 chooses on the
+        training rows. For rows on disk it is a sample in memory of at most 200,000 rows, on which
+        thresholds move too.
     patience : int, default=None
         Stop after this many kept iterates without a better mixture. None, the default, never stops
         early: a promise may be reached late.
     max_time : float, default=None
-        Seconds after which training ends with the best result so far; models that a plug-in learns are
-        learned to the end. None, the default, sets no limit.
+        Seconds after which training ends with the best result so far; a plug-in still finishes learning
+        its models. None, the default, sets no limit.
     warm_start : bool, default=False
-        Start from the previously fitted model. Off by default, so that `fit` forgets, as scikit-learn
+        Start from the previously fitted model. Off by default: `fit` starts anew, as scikit-learn
         expects.
     folder : str or path, default=None
-        Where games are written while they are played. After an interruption, the same call goes on from
-        there, see `rb.Keep`. None, the default, writes nothing.
+        The folder where games are written while they are played. After an interruption, the same call
+        resumes from there, see `rb.Keep`. None, the default, writes nothing.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Training(Adjustable):
 
 
 def as_learner(model: Any) -> Learner:
-    """The learner that `model` names, that trains `model`, or that `model` already is."""
+    """The learner that `model` names, trains with, or is."""
     if isinstance(model, Learner):
         return model
     if isinstance(model, str) and model in MODELS:
@@ -138,10 +138,10 @@ def as_plug_in(model: Any) -> Learner:
 
 
 def plug_in_for(model: Any) -> Learner | None:
-    """The plug-in learner to try for a model by default; None for one that is made to be played.
+    """The plug-in learner to try for a model by default; None for a learner that is meant to play.
 
-    A learner with settings of its own is one that plays the game, and a lattice keeps shapes that a sum
-    of several models does not.
+    A learner with its own settings plays the game, and a lattice keeps shapes that a sum of several
+    models does not.
     """
     if isinstance(model, str):
         return PlugIn(model) if model in PLUGGED else None
@@ -151,7 +151,7 @@ def plug_in_for(model: Any) -> Learner | None:
 
 
 def _check_classifier(estimator: Any) -> None:
-    """Raise for an estimator that is something else by its own words, such as a regression."""
+    """Raise for an estimator that declares itself to be something else, such as a regression."""
     from sklearn.utils import get_tags
 
     tagged = hasattr(estimator, "__sklearn_tags__")
@@ -160,7 +160,7 @@ def _check_classifier(estimator: Any) -> None:
     if kind not in (None, "classifier"):
         raise ValueError(
             f"{estimator!r} is a {kind.replace('_', ' ')}, not a classifier: give one, such as "
-            "LogisticRegression(), or say that its fits decide by their sign: rb.Oracle(...)"
+            "LogisticRegression(), or let its fits decide by their sign: rb.Oracle(...)"
         )
 
 
@@ -187,7 +187,7 @@ def as_players(player: Any, learner: Learner, constraints: int) -> tuple[Learner
 
 
 def as_solution(solution: Any) -> Callable[..., Mixture]:
-    """The function from a trace to a mixture that `solution` names, or already is."""
+    """The function from a trace to a mixture that `solution` names or is."""
     if callable(solution):
         return solution
     if solution not in SOLUTIONS:

@@ -1,11 +1,10 @@
-"""A rule that keeps promises for every grouping that guesses and audited rows leave possible.
+"""A rule that keeps promises for every grouping that is possible given guesses and audited rows.
 
 The worst grouping of a rule is a linear program (`auditing.consistent`), as in Wang et al. (2020). It
 counts true groups among rows that are decided alike, which ties it to audited rows much closer than
-guesses alone would. So the worst grouping of one rule is seldom possible for another, and as a
-constraint of its own it would ask for too much. What carries over is by how much a promise falls short
-in it: the promise is asked for with that much more room, and solved for again, until no grouping breaks
-it.
+guesses alone would. So the worst grouping of one rule is seldom possible for another, and would ask for
+too much as a separate constraint. But the shortfall of a promise in it carries over: the promise is
+solved for again with that much more room, until no grouping breaks it.
 """
 
 from __future__ import annotations
@@ -29,31 +28,31 @@ from ratebound.rates.expressions import FIRST
 from ratebound.rates.guesses import Guessed, speaks_of
 from ratebound.solution.status import Status
 
-ROUNDS = 12  # times that a promise is asked for with more room
-REFINED = 4  # halvings of the way back to the least room that is enough
+ROUNDS = 12  # times that a promise is solved for with more room
+REFINED = 4  # halvings on the way back to the least room that is enough
 
 
 def asked_of_every_grouping(problem: Problem) -> tuple[Guessed, ...]:
-    """The columns of which promises are to hold for every grouping that is possible."""
+    """The columns whose promises must hold for every possible grouping."""
     return tuple(each for each in problem.guessed if each.worst is not None)
 
 
 @dataclass(frozen=True, eq=False)
 class Groupings:
-    """The groupings that are possible, given the rows that were audited."""
+    """The possible groupings, given the audited rows."""
 
     rules: Rules
     ways: tuple[Guessed, ...]
 
     @property
     def compiled(self) -> Compiled:
-        """The problem on the rows to train on."""
+        """The problem on the training rows."""
         return self.rules.by_goal or self.rules.compiled
 
     def rooms(self, rule: Rule) -> Array:
         """The least room (m,) of each promise over these groupings, by decisions out of fold.
 
-        That of a promise that names no such group is infinite.
+        It is infinite for a promise that names no such group.
         """
         tally = self._tally(rule)
         return np.array([self._room(place, tally) for place in range(len(self.compiled.constraints))])
@@ -77,7 +76,7 @@ class Groupings:
         return tallied(model, people, [*rates, *told_by_guesses(self.compiled.problem, people)])
 
     def kept_by(self, curve: Curve, first: Point) -> Point:
-        """The cheapest rule that no grouping breaks, with at least the margins of the `first`; or it."""
+        """The cheapest rule that no grouping breaks, with the margins of `first` or more; or `first`."""
         short, enough = first, None
         for _ in range(ROUNDS):
             rooms = self.rooms(short.rule)
@@ -87,7 +86,7 @@ class Groupings:
             more = np.maximum(-short.rule.violations, short.margins) + np.maximum(-rooms, 0.0)
             other = curve.add(more)
             if other.rule.place == short.rule.place or self._breaks(other):
-                return first  # more room than this is in no rule
+                return first  # no rule has more room than this
             first_short, short = short, other
         if enough is None or enough is first:
             return first
@@ -106,11 +105,11 @@ class Groupings:
         return bool(worst_violation(point.rule.violations + point.margins, scale) > TOLERANCE)
 
     def told(self, status: Status, rule: Rule | None) -> Status:
-        """The status of a rule, which also says what it keeps in the worst case; None for a mixture."""
+        """The status of a rule, with what it keeps in the worst case; the rule is None for a mixture."""
         at = " and ".join(f"{100 * (each.worst or 0):.10g}%" for each in self.ways)
         groupings = f"the worst grouping that guesses and audited rows leave possible (at {at})"
         if rule is None:
-            words = f"What it keeps in {groupings} is not known, since its decisions are drawn"
+            words = f"Which promises it keeps in {groupings} is not known, since its decisions are drawn"
             return replace(status, feasible=False, message=f"{_sentence(status.message)} {words}.")
         rooms = self.rooms(rule)
         short = [int(place) for place in np.argsort(rooms) if rooms[place] < -TOLERANCE]
@@ -141,10 +140,10 @@ class Groupings:
         audited = int(tally[FIRST].rows[~column.missing].sum())
         needed = audits_needed(constraint, each, tally, each.worst)
         if needed is None:
-            return "No number of audited rows would do: relax it, or use better features."
+            return "No number of audited rows would be enough: relax it, or use better features."
         return (
-            f"If shares stay as they are, {needed:,} audited rows in place of {audited:,} would do; or "
-            "relax it."
+            f"If shares stay as they are, {needed:,} audited rows in place of {audited:,} would be "
+            "enough; or relax it."
         )
 
 
@@ -153,23 +152,25 @@ def check_groupings(problem: Problem, compiled: Compiled) -> None:
     for each in asked_of_every_grouping(problem):
         if guess_of(each) not in compiled.first.column_names:
             raise ValueError(
-                f"{each}: the rows have no column {each.column!r} with a guess for every row, and "
-                "worst= is about what guesses leave possible: add it, or leave out worst="
+                f"{each}: the rows have no column {each.column!r} with a guess for every row, which "
+                "worst= needs: add it, or leave out worst="
             )
         if compiled.first.values(guess_of(each)).missing.any():
             raise ValueError(
-                f"{each}: column {each.column!r} has no guess in some rows, and worst= takes one for "
+                f"{each}: column {each.column!r} has no guess in some rows, but worst= needs one for "
                 "each: fill it in, with a value such as 'unknown' if nothing is known"
             )
         if compiled.first.weights is not None:
-            raise ValueError(f"{each}: rows with weights have no worst grouping here: leave out worst=")
+            raise ValueError(
+                f"{each}: the worst grouping is not known for rows with weights: leave out worst="
+            )
 
 
 def _refusal(compiled: Compiled, place: int, each: Guessed) -> str:
     return (
-        f"{compiled.constraints[place]}: its worst case over groupings of {each.column!r} is not known: "
-        "that is so of sums of shares such as recall(...) or positive_rate(...), of one population, of "
-        f"which some rows were audited. Promise such rates, or leave out worst= of {each}"
+        f"{compiled.constraints[place]}: its worst case over groupings of {each.column!r} is not "
+        "known: it is known only for sums of shares such as recall(...) or positive_rate(...), on "
+        f"one population with some audited rows. Promise such rates, or leave out worst= of {each}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What can be said about promises before training: whether they are possible, conflict, and cost."""
+"""Promises before training: whether they are possible, whether they conflict, and what they cost."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def explain(
 ) -> Explanation:
     """Whether the promises of `problem` can be kept on these rows, which conflict, and at what price.
 
-    Linear programs show what no classifier can do, not even one that saw the labels. Three kinds of
-    classifier show what can be done: a few simple ones, a `model` trained without promises on the
-    `features`, and thresholds on its score for each combination of the `known` columns. The model is
-    trained once, and left out if rows have no features or labels. `rb.plan` takes longer and measures
-    the best way to keep the promises.
+    Linear programs show what no classifier can do, even if it saw the labels. Three kinds of classifier
+    show what is possible: a few simple ones, a `model` trained without promises on the `features`, and
+    thresholds on its score for each combination of the `known` columns. The model is trained once; it is
+    left out if rows have no features or labels. `rb.plan` takes longer and measures the best way to keep
+    the promises.
 
     Parameters
     ----------
@@ -71,18 +71,18 @@ def explain(
     known : str or list of str, default=()
         Columns that may be used to decide. By default none: one threshold for everyone.
     model : str, learner, estimator or module, default="linear"
-        What `RateConstrainedClassifier` takes; the default is the fastest.
+        As in `RateConstrainedClassifier`; the default is the fastest.
     features : Features or list of str, default=None
         Columns that the model may see; all by default.
     seed : int, default=0
-        Of the training.
+        The seed of the training.
     **others : Population
         The populations that rates name with ``on=``.
 
     Returns
     -------
     Explanation
-        Fields for programs; it prints as a text.
+        Fields for programs; it prints as text.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def explain(
     compiled = compile(problem, population, **others)
     known = known_names(known)
     for name in known:
-        compiled.first.column(name)  # a slip is an error, not a price that cannot be told
+        compiled.first.column(name)  # a wrong name is an error, not an unknown price
     everything, parts = AnyClassifier.on(compiled), compiled.parts
     least = everything.least(*_asked(compiled, range(len(compiled.constraints))))
     possible = least.violation == 0
@@ -121,14 +121,14 @@ def explain(
     price = None
     if bound is not None:
         reached, why_not, says = _by_thresholds(compiled, plain, known)
-        own = audits[UNCONSTRAINED][0].value if UNCONSTRAINED in audits else None
+        unconstrained = audits[UNCONSTRAINED][0].value if UNCONSTRAINED in audits else None
         constants = {
             name: float(audited.value)
             for name, (audited, _) in audits.items()
             if name.startswith(ALWAYS) and audited.value is not None
         }
-        told = reached, why_not, constants, says
-        price = TotalPrice(bound.objective, bound.free, own, known, *told)
+        results = reached, why_not, constants, says
+        price = TotalPrice(bound.objective, bound.free, unconstrained, known, *results)
     return Explanation(
         problem=compiled.problem,
         rows={name: len(people) for name, people in compiled.populations.items()},
@@ -155,7 +155,7 @@ def explain(
 
 
 def _asked(compiled: Compiled, rows: Sequence[int]) -> tuple[Array, Array]:
-    """Room and elasticity, (m,) each, of a program that asks for these rows only."""
+    """Room and elasticity, (m,) each, of a program for these rows only."""
     room = np.full(len(compiled.constraints), np.inf)
     room[list(rows)] = 0.0
     return room, np.ones(len(room))
@@ -186,7 +186,7 @@ def _simple(compiled: Compiled, plain: Mixture | None) -> dict[str, Judged]:
     people, classes = compiled.populations, compiled.decisions
 
     def scores(decisions: Array) -> Array:
-        """Scores (n,) or (D, n) that make these decisions (n,) for certain."""
+        """Scores (n,) or (D, n) that lead to these decisions (n,) with certainty."""
         decided = decisions == (1 if classes == 2 else np.arange(classes)[:, None])
         return np.where(decided, CERTAIN, -CERTAIN)
 
@@ -209,7 +209,7 @@ def _by_thresholds(
 ) -> tuple[float | None, str, str]:
     """The objective at which thresholds on the plain model's score keep every promise, or why not.
 
-    After that the one decision that they make for everyone, if they do.
+    Then the one decision that they make for everyone, if they do.
     """
     if plain is None:
         return None, "there is no model to set them for", ""
@@ -237,7 +237,7 @@ def _rate_rows(constraint: Constraint, compiled: Compiled) -> Iterator[RateRows]
 
 
 def _positive(people: Population, inside: Any = slice(None)) -> int | None:
-    """Rows with a positive label; None where there are no labels, or more than two classes."""
+    """Rows with a positive label; None without labels, or with more than two classes."""
     if people.y is None or len(label_classes(people.classes or TWO)) > 2:
         return None
     return int((people.y[inside] == 1).sum())

@@ -43,7 +43,7 @@ class Explained:
     constraint: Constraint
     rates: tuple[RateRows, ...]
     classifiers: dict[str, Promise]  # the promise judged for each simple classifier
-    possible: bool  # False if no classifier at all keeps it
+    possible: bool  # False if no classifier keeps it
     least_violation: float  # by any classifier, in the constraint's own units
     price: float | None  # how much `TotalPrice.at_least` falls per unit of relaxation
 
@@ -54,17 +54,17 @@ class TotalPrice:
 
     at_least: float  # the objective of any classifier that keeps them, even one that saw the labels
     without_promises: float  # the same bound without promises
-    unconstrained: float | None  # of the model trained without promises
+    unconstrained: float | None  # the objective of the model trained without promises
     known: tuple[str, ...]
-    by_thresholds: float | None  # of thresholds by the known columns on that model's score
+    by_thresholds: float | None  # the objective of thresholds by the known columns on that model's score
     why_not: str  # the reason if there are no such thresholds
-    constants: dict[str, float] = field(default_factory=dict)  # of one decision for everyone
-    says: str = ""  # the decision for everyone that these thresholds come to, if they do
+    constants: dict[str, float] = field(default_factory=dict)  # objectives of one decision for everyone
+    says: str = ""  # the decision for everyone that these thresholds make, if they do
 
 
 @dataclass(frozen=True)
 class Explanation(Documented):
-    """Whether promises can be kept, which of them conflict, and at what price; prints as a text.
+    """Whether promises can be kept, which of them conflict, and at what price; prints as text.
 
     Parameters
     ----------
@@ -73,26 +73,26 @@ class Explanation(Documented):
     rows : dict of str to int
         Rows of each population.
     positive : dict of str to int or None
-        Those with a positive label; None without labels, or with more than two classes.
+        The rows with a positive label; None without labels, or with more than two classes.
     classes : tuple
-        What may be decided; of two, no and then yes.
+        The possible decisions; with two, no and then yes.
     promises : tuple of Explained
-        Each promise on its own: the rows behind its rates, what simple classifiers make of it, whether
-        any classifier keeps it, and its price.
+        Each promise on its own: the rows behind its rates, how simple classifiers do on it, whether any
+        classifier keeps it, and its price.
     possible : bool
-        False if no classifier at all keeps every promise.
+        False if no classifier keeps every promise.
     conflict : tuple of Constraint
         The constraints that cannot be kept together.
     relax : tuple of (Constraint, float)
         How far to relax each of them to make it possible.
     exact : bool
-        Whether `possible` proves that some classifier keeps them; not where rates are taken at several
-        thresholds.
+        Whether `possible` proves that some classifier keeps them; it does not if rates are taken at
+        several thresholds.
     price : TotalPrice or None
         What keeping all of them costs in the objective; None if they cannot be kept or the solver
         failed.
     needed : RowsNeeded
-        The rows that certify each promise, were it kept with some margins to spare.
+        The rows that certify each promise if it is kept with certain margins.
 
     See Also
     --------
@@ -133,9 +133,11 @@ class Explanation(Documented):
             title = f"The price, as {self.problem.objective} on these rows:"
             parts.append(doc.Section(title, tuple(_price_parts(self, self.price))))
         elif not isinstance(self.problem.objective, Expression):
-            words = f"The price is that of sums of rates, and {self.problem.objective} is none."
+            words = (
+                f"A price needs a sum of rates as objective, and {self.problem.objective} is not one."
+            )
             parts.append(doc.Paragraph(words))
-        title = "Rows needed to show, on rows not trained on, that a promise holds on new ones:"
+        title = "Rows needed to show that a promise holds on new rows (rows not used in training):"
         needed = self.needed.document()
         parts.append(doc.Section(title, (doc.Paragraph(needed.lead), *needed.parts)))
         notes = [words for name, words in NOTES.items() if name in self.promises[0].classifiers]
@@ -150,10 +152,10 @@ class Explanation(Documented):
         dict
             The fields by name; constraints are texts.
         """
-        own = {name: value for name, value in vars(self).items() if name != "problem"}
-        own["relax"] = [{"constraint": constraint, "by": amount} for constraint, amount in self.relax]
-        own["left_out"] = self.problem.left_out
-        data: dict[str, Any] = plain({"objective": str(self.problem.objective), **own})
+        values = {name: value for name, value in vars(self).items() if name != "problem"}
+        values["relax"] = [{"constraint": constraint, "by": amount} for constraint, amount in self.relax]
+        values["left_out"] = self.problem.left_out
+        data: dict[str, Any] = plain({"objective": str(self.problem.objective), **values})
         return data
 
 
@@ -170,10 +172,10 @@ def _rows_text(explained: Explanation) -> str:
 
 
 def _explained(promise: Explained, place: int, several: bool, exact: bool) -> doc.Section:
-    """A promise: the rows behind its rates, what simple classifiers make of it, and the verdict."""
+    """A promise: the rows behind its rates, how simple classifiers do on it, and the verdict."""
     at = f"promises/{place}"
     few = [
-        f"{each.rate}: few rows, each of them moves it by {1 / each.counted_over:.2g}"
+        f"{each.rate}: few rows; each of them moves it by {1 / each.counted_over:.2g}"
         for each in promise.rates
         if each.counted_over < FEW_ROWS
     ]
@@ -189,12 +191,12 @@ def _explained(promise: Explained, place: int, several: bool, exact: bool) -> do
 
 
 def _lines(said: list[str]) -> list[doc.Paragraph]:
-    """Sentences, each on a line of its own."""
+    """Sentences, each on its own line."""
     return [doc.Paragraph(words, apart=place == 0) for place, words in enumerate(said)]
 
 
 def _rates_table(rates: tuple[RateRows, ...], at: str, several: bool) -> doc.ReportTable:
-    """The rows behind each rate; of several classes none is positive."""
+    """The rows behind each rate; with several classes none is positive."""
     named = ["rows", "positive", "counted over"]
     fields = ["rows", "positive", "counted_over"]
     if several:
@@ -218,29 +220,29 @@ def _classifiers_table(promises: dict[str, Promise], at: str) -> doc.ReportTable
         ]
         kept = doc.Standing("kept", "kept") if promise.kept else doc.Standing("BROKEN", "broken")
         rows.append((name, *row, kept))
-    return doc.ReportTable("What simple classifiers make of it", heads, tuple(rows))
+    return doc.ReportTable("How simple classifiers do on it", heads, tuple(rows))
 
 
 def _verdict(promise: Explained, exact: bool) -> str:
-    """What these few classifiers show, and what they do not."""
+    """What these few classifiers show, and what remains open."""
     if not promise.possible:
         by = broken_by(promise.constraint, promise.least_violation)
         return (
-            "Impossible: no classifier at all keeps it on these rows, not even one that saw the labels; "
-            f"the best possible breaks it {by}."
+            "Impossible: no classifier keeps it on these rows, not even one that saw the labels; the "
+            f"best possible breaks it {by}."
         )
     keeping = [name for name, outcome in promise.classifiers.items() if outcome.kept]
     if UNCONSTRAINED in keeping:
-        return "Met already: the unconstrained model keeps it on these rows, if only just or by chance."
+        return "Met already: the unconstrained model keeps it on these rows, perhaps just by chance."
     constant = [name for name in keeping if name.startswith(ALWAYS)]
     if constant:
-        return f"Possible: {constant[0]} keeps it, so some model does; training tells at what cost."
+        return f"Possible: {constant[0]} keeps it, so some model does; training shows at what cost."
     if PERFECT in keeping or exact:
         return (
-            "Possible in principle: a classifier that saw the labels could keep it. Whether one that "
-            "sees the columns can is not shown by this; training tells."
+            "Possible in principle: a classifier that saw the labels could keep it. Only training "
+            "shows whether one that sees the columns can."
         )
-    return "Unknown: none of these keeps it, and nothing rules out that a model does; training tells."
+    return "Unknown: none of these keeps it, but a model may; only training shows."
 
 
 def _together(explained: Explanation) -> list[str]:
@@ -265,8 +267,8 @@ def _conflict(explained: Explanation, kept: dict[str, list[bool]]) -> str:
         which = " and ".join(places[constraint] for constraint in explained.conflict)
         together = " together" * (len(explained.conflict) > 1)
         each = " and ".join(f"{places[c]} {broken_by(c, amount)}" for c, amount in explained.relax)
-        would_do = f"; relaxing {each} would do" if each else ""
-        return f"Impossible: no classifier at all keeps {which}{together} on these rows{would_do}."
+        would_do = f"; relaxing {each} would be enough" if each else ""
+        return f"Impossible: no classifier keeps {which}{together} on these rows{would_do}."
     real = {name: flags for name, flags in kept.items() if name != PERFECT}
     for name, flags in real.items():
         if all(flags):
@@ -278,14 +280,14 @@ def _conflict(explained: Explanation, kept: dict[str, list[bool]]) -> str:
         and any(flags[j] for flags in real.values())
         and not any(flags[i] and flags[j] for flags in real.values())
     ]
-    odds = f"; at odds among them: {', '.join(pairs)}" if pairs else ""
+    odds = f"; conflicting for them: {', '.join(pairs)}" if pairs else ""
     labels = explained.exact or all(kept.get(PERFECT, [False]))
     known = (
         "a classifier that saw the labels could keep them" if labels else "some classifier may keep them"
     )
     return (
-        f"None of {', '.join(real)} keeps all of them{odds}. This proves no conflict: {known}, and "
-        "training tells whether a model can."
+        f"None of {', '.join(real)} keeps all of them{odds}. This does not prove a conflict: {known}, "
+        "and only training shows whether a model can."
     )
 
 
@@ -296,16 +298,14 @@ def _price_parts(explained: Explanation, price: TotalPrice) -> list[doc.Part]:
     without = doc.rate(price.without_promises, "price/without_promises")
     rows: list[doc.Row] = [
         (
-            "the best there could be, given the labels",
+            "the best possible, given the labels",
             without,
             doc.rate(price.at_least, "price/at_least"),
         )
     ]
     costs = price.at_least - price.without_promises > SMALLEST_PRICE
-    said = f"No classifier at all keeps them below {bound} on these rows."
-    remarks = [
-        said if costs else "As far as such a bound can tell, keeping them need not cost anything."
-    ]
+    bound_words = f"No classifier keeps them below {bound} on these rows."
+    remarks = [bound_words if costs else "By this bound, keeping them need not cost anything."]
     remarks += [
         f"Per unit that {index + 1} is relaxed, that bound falls by {promise.price:.4g}."
         for index, promise in enumerate(explained.promises)
@@ -318,11 +318,11 @@ def _price_parts(explained: Explanation, price: TotalPrice) -> list[doc.Part]:
         rows.append((words, own, doc.rate(price.by_thresholds, "price/by_thresholds")))
         if price.says:
             remarks.append(
-                f"Those thresholds say {price.says}. If that is not what you want, promise more "
-                "besides, such as positive_rate() >= 0.05."
+                f"Those thresholds say {price.says}. If that is not what you want, add a promise such "
+                "as positive_rate() >= 0.05."
             )
         if price.by_thresholds is None:
-            remarks.append(f"Thresholds on the unconstrained model do not tell: {price.why_not}.")
+            remarks.append(f"Thresholds on the unconstrained model give no cost: {price.why_not}.")
     for name, value in price.constants.items():
         keeps = all(each.classifiers[name].kept for each in explained.promises)
         own = doc.rate(value, f"price/constants/{name}")

@@ -1,18 +1,18 @@
-"""What is done to a solution once it is chosen: calibrated, drawn, certified, and written down.
+"""The steps after a solution is chosen: it is calibrated, drawn, certified, and recorded.
 
-**Calibrated** on rows that the models were not trained on, if there are any. Rows that are held out to
-choose a setting are such for the iterates of the game. A model trained without promises has seen all
-rows; there a stand-in takes its place, trained as it was but without those rows. If no rows are held
-out, all there is are the training rows, which trees know by heart. How much that flatters is then
-measured on a cross-fitted model without promises, and taken back.
+**Calibrated** on rows that the models were not trained on, if there are any. For the iterates of the
+game these are the rows held out to choose a setting. A model trained without promises has seen all rows,
+so a stand-in takes its place, trained likewise but without those rows. If no rows are held out, only the
+training rows remain, which trees have memorized. A cross-fitted model without promises then measures how
+much that flatters, for a correction.
 
 **Drawn** so that decisions keep the promises as they fall on rows with equal features.
 
-**Certified**: candidates are tested from the safest on, to the first that fails. Each is tested at the
-full level, since a later one is looked at only if all before it passed. The rows to certify on come in
-there and nowhere else, and by then the candidates and their order are fixed.
+**Certified**: candidates are tested from the safest on, up to the first that fails. Each is tested at
+the full level, since a later one is looked at only if all before it passed. The certification rows are
+used there and nowhere else, and by then the candidates and their order are fixed.
 
-**Written down**: how the estimator made its model, in words that go into its record: no rows, no paths.
+**Recorded**: how the estimator made its model, in words, without rows or paths.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ from ratebound.solution.status import KEPT, Status, status_there
 if TYPE_CHECKING:
     from ratebound.estimators.search import Search, SearchResult
 
-# What a calibration calls its rows.
+# The names of a calibration's rows.
 HELD_OUT, TRAINED_ON = "held-out rows", "training rows"
 CORRECTED = "training rows, corrected out of fold"
-SALTS = 32  # draws among which the best is taken, if rows share their features
-MOST_SALTS = 512  # the same until one keeps the promises, as far as
-TIGHTENED = 3  # times that promises are tightened where no draw keeps them
-TRIED = 2**21  # rows in all are decided for it
-UNSAID = ("verbose",)  # what changes nothing about the model
+SALTS = 32  # draws to choose the best from, if rows share their features
+MOST_SALTS = 512  # the same if none keeps the promises yet
+TIGHTENED = 3  # times that promises are tightened if no draw keeps them
+TRIED = 2**21  # rows in all that are decided for it
+UNSAID = ("verbose",)  # parameters that do not change the model
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -69,24 +69,24 @@ ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 @dataclass(frozen=True, eq=False)
 class Calibrating:
-    """What a solution that was chosen from `trace` is calibrated on."""
+    """The rows and scores for calibrating a solution that was chosen from `trace`."""
 
     compiled: Compiled
     held_out: Population | None  # rows that the first `own` candidates were not trained on, if any
-    called: str  # what these rows are called
+    called: str  # the name of these rows
     trace: Trace
-    own: int  # candidates of the game; those after them were trained without promises, on all rows
-    train_stand_ins: Callable[[], Trace]  # for those, one for each, without the rows held out
+    own: int  # candidates of the game; later ones were trained without promises, on all rows
+    train_stand_ins: Callable[[], Trace]  # one for each later one, trained without the held-out rows
     cross_fit: Callable[[], Trace | None]  # the model without promises, also judged out of fold
 
     def calibrated(self, solution: Mixture) -> Mixture:
-        """The solution with its calibration, which says which rows it was fitted on."""
+        """The solution with its calibration, which names the rows it was fitted on."""
         if self.held_out is None:
             return self._on_training_rows(solution)
         scores = _scores(solution.scorer, solution.parameters, self.held_out)
         candidate = self._candidates_of(scores)
         if (candidate >= self.own).any():
-            if len(self._stand_ins) < len(self.trace) - self.own:  # there was no time for them
+            if len(self._stand_ins) < len(self.trace) - self.own:  # there was no time to train them
                 return solution.calibrated(self.compiled.first, TRAINED_ON)
             after = candidate - self.own
             trained_on_all = (after >= 0)[:, None, None]
@@ -95,10 +95,10 @@ class Calibrating:
         return solution.calibrated(self.held_out, self.called, scores=mean)
 
     def _on_training_rows(self, solution: Mixture) -> Mixture:
-        """Calibrated on the training rows, less what these flatter a model without promises."""
+        """Calibrated on the training rows, corrected by how these flatter a model without promises."""
         rows = self.compiled.first
         seen = solution.calibrated(rows, TRAINED_ON)
-        # Linear models and networks, which read numbers alone, know few of their rows by heart.
+        # Linear models and networks, which read only numbers, memorize few of their rows.
         crossed = self.cross_fit() if solution.scorer.tables else None
         if crossed is None:
             return seen
@@ -110,14 +110,14 @@ class Calibrating:
         return replace(seen, calibration=less.after(_line(seen)))
 
     def _candidates_of(self, scores: Array) -> Array:
-        """Which candidate each model is, (B,), told by its scores (B, ...) on the rows held out."""
+        """Which candidate each model is, (B,), from its scores (B, ...) on the held-out rows."""
         assert self.held_out is not None
         every = _scores(self.trace.scorer, self.trace.parameters, self.held_out)
         return np.array([np.abs(every - one).sum(axis=(1, 2)).argmin() for one in scores])
 
     @cached_property
     def _stand_ins(self) -> Array:
-        """Scores of the stand-ins on the rows held out, one line for each."""
+        """Scores of the stand-ins on the held-out rows, one line for each."""
         assert self.held_out is not None
         trained = self.train_stand_ins()
         return _scores(trained.scorer, trained.parameters, self.held_out)
@@ -143,15 +143,15 @@ def with_best_draw(
     resolved: Callable[[Array], Mixture],
     folds: bool,
 ) -> Mixture:
-    """A solution with the draw whose decisions keep the promises best; `compiled` are the training rows.
+    """A solution with the draw whose decisions keep the promises best; `compiled` has the training rows.
 
-    In a table with few distinct rows, each of many rows gets the same member, and what is kept in
-    expectation may be broken. Any salt of the hash is as good as another, so the one is taken whose
-    decisions keep the promises, with `margins` (m,) if possible, at the lowest objective. If none does,
-    the promises are tightened by what was lacking and solved again (`resolved`); failing that, a member
-    that keeps them alone is taken, or the status says so. Rows on disk are read only once for this.
-    Where promises are of rates out of fold (`folds`), what chance adds to a violation here is added to
-    that.
+    In a table with few distinct rows, many equal rows get the same member, so a promise that is kept in
+    expectation may be broken. All salts of the hash are equally good a priori, so the salt is chosen
+    whose decisions keep the promises, with `margins` (m,) if possible, at the lowest objective. If none
+    does, the promises are tightened by the shortfall and solved again (`resolved`); failing that, a
+    single member that keeps them is taken, or the status says so. Rows on disk are read only once for
+    this. If promises are about rates out of fold (`folds`), the effect of the draw on a violation here
+    is added to the violation there.
     """
     first = replace(solution, decider=solution.decider.salted(seed))
     if first.decider.draw is None or len(first) == 1 or compiled.learnable:
@@ -197,14 +197,14 @@ def with_best_draw(
         best = min([best, *((each, evaluate(each, compiled)) for each in members)], key=rank)
     chosen, outcome = best
     violations = judged(chosen, outcome)
-    if chosen.calibration is None and first.calibration is not None:  # it is another's mean score
+    if chosen.calibration is None and first.calibration is not None:  # the mean score is a different one
         chosen = chosen.calibrated(compiled.first, TRAINED_ON)
     status = _fallen(solution.status, status_there(compiled.constraints, violations, scale, KEPT))
     if status.confidence is not None and rank(best)[1] > 0:
         reached = min(status.confidence, errors_of(chosen, compiled).confidence(violations))
-        said = f"As decisions fall on rows with equal features, it is {about(reached)}."
+        words = f"With decisions as they fall on rows with equal features, it is {about(reached)}."
         status = replace(
-            status, confidence=reached, message=f"{status.message.removesuffix('.')}. {said}"
+            status, confidence=reached, message=f"{status.message.removesuffix('.')}. {words}"
         )
     outside = {OUT_OF_FOLD: violations} if folds else {}
     return chosen.recorded(
@@ -215,13 +215,14 @@ def with_best_draw(
 
 
 def _fallen(expected: Status, fallen: Status) -> Status:
-    """The status of decisions as they fall, after that of what is expected of them."""
+    """The status of decisions as they fall, after the status of their expectation."""
     if fallen.feasible:
         kept_both = replace(expected, reached="") if expected.feasible else fallen
         return replace(kept_both, confidence=expected.confidence)
     words = (
-        f"{fallen.message}, as decisions fall on these rows: many have equal features, and those get "
-        "the same member. Pass key=, an id for each row, to predict, or let the model see more columns"
+        f"{fallen.message}, as decisions fall on these rows: many have equal features, and equal rows "
+        "get the same member. Pass key=, an id for each row, to predict, or let the model see more "
+        "columns"
     )
     if not expected.feasible:
         words = f"{expected.message.removesuffix('.')}. {words}"
@@ -234,9 +235,9 @@ def _fallen(expected: Status, fallen: Status) -> Status:
 def cheapest_certified(
     candidates: Sequence[Any], otherwise: Any, aside: Compiled, confidence: float
 ) -> tuple[int | None, Certificate]:
-    """Which candidate passed last, and its certificate; None, and that of `otherwise`, where none did.
+    """The last candidate that passed, and its certificate; if none did, None and that of `otherwise`.
 
-    P-values are never below those of the tests before, so one that failed is not forgotten.
+    P-values never fall below the earlier tests' p-values, so a failed test still counts.
     """
     passed: tuple[int, Certificate] | None = None
     earlier: Certificate | None = None
@@ -250,15 +251,15 @@ def cheapest_certified(
 
 def _tested(model: Any, aside: Compiled, confidence: float, earlier: Certificate | None) -> Certificate:
     """The certificate of a model on the rows set aside, after `earlier` tests on the same rows."""
-    own = certify(aside.problem, model, aside.first, confidence=confidence, **aside.others)
+    certificate = certify(aside.problem, model, aside.first, confidence=confidence, **aside.others)
     if earlier is None:
-        return own
-    pairs = zip(own.promises, earlier.promises, strict=True)
-    return replace(own, promises=tuple(_not_below(*pair) for pair in pairs))
+        return certificate
+    pairs = zip(certificate.promises, earlier.promises, strict=True)
+    return replace(certificate, promises=tuple(_not_below(*pair) for pair in pairs))
 
 
 def _not_below(own: Certified, earlier: Certified) -> Certified:
-    """A promise with the p-value that it has in a sequence of tests: at least that of the one before."""
+    """A promise with its p-value in a sequence of tests: at least the p-value of the test before."""
     if own.p_value >= earlier.p_value:
         return replace(own, holds=own.holds and earlier.holds)
     return replace(own, p_value=earlier.p_value, holds=earlier.holds)
@@ -268,7 +269,7 @@ def _not_below(own: Certified, earlier: Certified) -> Certified:
 
 
 def making_of(estimator: Any, search: Search, result: SearchResult, aside: Compiled | None) -> Making:
-    """What was asked for, how many rows were used for what, and which settings were tried."""
+    """The call, the number of rows by use, and the settings that were tried."""
     every = search.compiled.sizes[FIRST]
     rows = {"trained on": every - result.held_out}
     if result.held_out:
@@ -284,7 +285,7 @@ def making_of(estimator: Any, search: Search, result: SearchResult, aside: Compi
 
 
 def beside_simplest(solution: Mixture, search: Search, result: SearchResult) -> dict[str, Any]:
-    """The solution and the simplest models as training judged them, and what that says."""
+    """The solution and the simplest models as judged in training, and what that shows."""
     compiled = search.compiled
     rates = compiled.problem.rates
     if not compiled.all_in_memory or not comparable(compiled) or compiled.general:
@@ -295,9 +296,9 @@ def beside_simplest(solution: Mixture, search: Search, result: SearchResult) -> 
         (cost,) = result.rules.objectives([0])
         others.insert(0, _baseline(PLAIN, compiled, cost, result.rules.rule(0).violations))
     on = OUT_OF_FOLD if OUT_OF_FOLD in solution.violations else "train"
-    own = _baseline(OWN, compiled, solution.record.objectives[on], solution.violations[on])
-    said = told(compiled.problem, own, others, prevalence(tally))
-    return {"baselines": (own, *others), "beside": tuple(said)}
+    solved = _baseline(OWN, compiled, solution.record.objectives[on], solution.violations[on])
+    words = told(compiled.problem, solved, others, prevalence(tally))
+    return {"baselines": (solved, *others), "beside": tuple(words)}
 
 
 def _baseline(name: str, compiled: Compiled, cost: float, violations: Array) -> Baseline:
@@ -309,15 +310,15 @@ def _baseline(name: str, compiled: Compiled, cost: float, violations: Array) -> 
 
 
 def _rules_compared(result: SearchResult) -> tuple[str, ...]:
-    """The plain model and the rule that was chosen, each with what it does out of fold."""
+    """The plain model and the chosen rule, each with its values out of fold."""
     assert result.rules is not None
-    problem, own = result.rules.compiled.problem, result.solution
+    problem, solution = result.rules.compiled.problem, result.solution
     plain, rules = result.rules.rule(0), result.rules
     (first,) = rules.objectives([0])
     worst = [
-        float(each.max(initial=-np.inf)) for each in (plain.violations, own.violations[OUT_OF_FOLD])
+        float(each.max(initial=-np.inf)) for each in (plain.violations, solution.violations[OUT_OF_FOLD])
     ]
-    costs = first, own.record.objectives[OUT_OF_FOLD]
+    costs = first, solution.record.objectives[OUT_OF_FOLD]
     names = "the plain model", f"the plug-in, of {len(result.rules.weights):,} rules"
     return tuple(
         f"{name}: {problem.objective} {problem.shown(cost):.4f}"
@@ -327,25 +328,25 @@ def _rules_compared(result: SearchResult) -> tuple[str, ...]:
 
 
 def noted(result: SearchResult, said: str, tried: Sequence[SearchResult]) -> SearchResult:
-    """A result whose status says why another way was not gone, or how that did."""
+    """A result whose status says why another method was not used, or how it did."""
     for other in tried:
         if other is not result:
             name = "plug-in" if other.rules is not None else "game"
             said += f" The {name} broke promises by {other.solution.status.violation:.4f}."
     if not said:
         return result
-    own = result.solution.status
-    message = f"{own.message.removesuffix('.')}. {said.strip()}"
-    return replace(result, solution=result.solution.recorded(status=replace(own, message=message)))
+    status = result.solution.status
+    message = f"{status.message.removesuffix('.')}. {said.strip()}"
+    return replace(result, solution=result.solution.recorded(status=replace(status, message=message)))
 
 
 def as_it_says(result: SearchResult, search: Search) -> SearchResult:
-    """The plain model with its own probabilities, if it has such: nothing is to be put right."""
+    """The plain model with its own probabilities, if it has them: no correction is needed."""
     if not search.learner.has_probabilities:
         return result
     each = (0.0,) * score_count(search.compiled.label_count)
-    own = Calibration(1.0, each, "the model's own", search.compiled.sizes[FIRST])
-    return replace(result, solution=replace(result.solution, calibration=own))
+    calibration = Calibration(1.0, each, "the model's own", search.compiled.sizes[FIRST])
+    return replace(result, solution=replace(result.solution, calibration=calibration))
 
 
 def drawn_shares(solution: Mixture, compiled: Compiled) -> tuple[float, float] | None:
@@ -361,18 +362,18 @@ def drawn_shares(solution: Mixture, compiled: Compiled) -> tuple[float, float] |
 
 
 def given_seed(estimator: Any) -> int | None:
-    """The seed as its user knows it; None if it was drawn, so that nobody could give it again."""
+    """The seed that the user gave; None if it was drawn and cannot be given again."""
     given = estimator.random_state
     return int(given) if isinstance(given, Integral) else None
 
 
 def said(estimator: Any) -> str:
-    """The call that makes this estimator: its parameters that are not left at their defaults."""
+    """The call that makes this estimator, with the parameters that are not at their defaults."""
     defaults = inspect.signature(type(estimator).__init__).parameters
     words = []
     for name, value in estimator.get_params(deep=False).items():
         if name == "training" and value is not None:
-            value = replace(value, folder=None)  # which is a path
+            value = replace(value, folder=None)  # it is a path
             if value == Training():
                 continue
         if name not in UNSAID and not _is_default(value, defaults[name].default):
@@ -385,13 +386,13 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def _setting(search: Search, place: int) -> str:
-    """What tells a setting from the others."""
+    """The parameters that distinguish a setting from the others."""
     words = [f"{name} {value:g}" for part in search.pairs for name, value in _own(part, place)]
     return ", ".join(words) or "as it is"
 
 
 def _own(part: Any, place: int) -> Iterator[tuple[str, float]]:
-    """The parameters of which a learner or a player has one for each setting."""
+    """The parameters that a learner or a player has one value of for each setting."""
     settings: int = part.settings
     for each in fields(part) if is_dataclass(part) else ():
         value = getattr(part, each.name)

@@ -1,4 +1,4 @@
-"""What `fit` refuses of groups that are guessed, before anything is trained."""
+"""What `fit` refuses about guessed groups, before anything is trained."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ratebound.problem.problem import Problem
 from ratebound.rates.kinds import TWO, counted_over
 from ratebound.rates.subsets import Name, columns_in
 
-FEWEST = 30  # audited rows that a rate of a group is counted on, at least
+FEWEST = 30  # audited rows, at least, for a rate of a group
 
 
 def check_guesses(problem: Problem, known: Iterable[Name] | None, certify: float | None) -> None:
-    """Raise if no promise is about a guess, decisions would use it, or a certificate rest on it."""
+    """Raise if no promise uses a guess, decisions would use it, or a certificate would rest on it."""
     named = problem.columns
     for each in problem.guessed:
         if problem.subject_to and each.column not in named:
@@ -29,20 +29,20 @@ def check_guesses(problem: Problem, known: Iterable[Name] | None, certify: float
             )
         if each.column in (known or ()):
             raise ValueError(
-                f"known={each.column!r}: {each} says that it is guessed, so nobody knows it when "
-                f"deciding: leave it out of known=, or name a column that is there, such as "
+                f"known={each.column!r}: {each} says that it is guessed, so it is not known when "
+                "deciding: leave it out of known=, or name a column that is known, such as "
                 f"{each.columns[0] if each.columns else 'another'!r}"
             )
         if certify is not None and each.level == "calibrated":
             raise ValueError(
-                f"certify={certify}: {each} assumes probabilities, and a certificate rests on nothing "
-                "that is assumed: leave certify= out, and certify on rows whose group is known, "
+                f"certify={certify}: {each} assumes probabilities, but a certificate must not rest on "
+                "assumptions: leave certify= out, and certify on rows whose group is known, "
                 "rb.certify(problem, model, rows)"
             )
 
 
 def check_audited(problem: Problem, people: Mapping[str, Population]) -> None:
-    """Raise where a rate of a group is counted on too few audited rows, with how many it takes."""
+    """Raise if a rate of a group is counted on too few audited rows, with the number it needs."""
     for each in problem.guessed:
         if each.level != "audited":
             continue
@@ -56,11 +56,13 @@ def check_audited(problem: Problem, people: Mapping[str, Population]) -> None:
             if few < FEWEST:
                 needed = math.ceil(1.2 * FEWEST * audited / few) if few else None
                 about = f"about {needed:,} in all" if needed else "more"
-                held = rows.values(each.column)
-                values = np.unique(held.values[~held.missing] if held.codes is None else held.values)
+                groups = rows.values(each.column)
+                values = np.unique(
+                    groups.values[~groups.missing] if groups.codes is None else groups.values
+                )
                 there = "" if few else f"; it holds {some(values.tolist())}"
                 raise ValueError(
-                    f"{rate}: it is counted on {few} of the {audited:,} rows that column "
-                    f"{each.audited!r} says the group of, and at least {FEWEST} are needed: have "
-                    f"{about} audited, drawn at random{there}"
+                    f"{rate}: it is counted on {few} of the {audited:,} rows whose group is in column "
+                    f"{each.audited!r}, and at least {FEWEST} are needed: have {about} audited, drawn "
+                    f"at random{there}"
                 )

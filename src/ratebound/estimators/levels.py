@@ -1,8 +1,8 @@
-"""The level at which two ratios are compared, once more: for the rules that a plug-in has learned.
+"""The level at which two ratios are compared, refined for the rules that a plug-in has learned.
 
-Before there is a model, the best level is that of thresholds on the plain one (`solution.leveling`). The
-rules of a forecast may differ by what they know of groups, and their best level may be another. They are
-solved in a moment for any level, so some levels are tried.
+Before there is a model, the best level is the one for thresholds on the plain model
+(`solution.leveling`). The rules of a forecast may use more about groups, so their best level may differ.
+They are solved quickly for any level, so some levels are tried.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ratebound.problem.compiling import compile
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Ratio
 
-STEPS = (0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3)  # times the level so far
-FINER = (0.95, 1.05)  # times the best of those
-DIGITS = 6  # of a level, which people read
+STEPS = (0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3)  # multiples of the level so far
+FINER = (0.95, 1.05)  # multiples of the best of those
+DIGITS = 6  # of a level, since people read it
 
 
 def releveled(asked: Search, result: SearchResult) -> tuple[Search, SearchResult]:
-    """The search and its result at the levels that are best for the rules that it found."""
+    """The search and its result at the best levels for its rules."""
     compiled, rules = asked.compiled, result.rules
     problem = compiled.problem.asked
     if rules is None or not problem.leveled or asked.certify is not None or compiled.goal is not None:
@@ -41,9 +41,9 @@ def releveled(asked: Search, result: SearchResult) -> tuple[Search, SearchResult
                 if level == levels[ratio]:
                     continue
                 other = compile(problem.at_levels(levels | {ratio: level}), **compiled.populations)
-                own = _reached(rules_for(other, rules))
-                if own < reached:
-                    best, reached, levels = other, own, levels | {ratio: level}
+                worth = _reached(rules_for(other, rules))
+                if worth < reached:
+                    best, reached, levels = other, worth, levels | {ratio: level}
     if best is compiled:
         return asked, result
     own_search = replace(asked, compiled=best)
@@ -51,14 +51,14 @@ def releveled(asked: Search, result: SearchResult) -> tuple[Search, SearchResult
 
 
 def levels_of(problem: Problem) -> dict[Ratio, float]:
-    """The level at which each ratio is that others are compared with."""
+    """The level of each ratio that others are compared with."""
     return {
         each.keeps.right: each.right.constant for each in problem.constraints if each.keeps is not None
     }
 
 
 def _reached(rules: Rules) -> tuple[float, float]:
-    """How far the best rule breaks a promise, and what it costs; less is better."""
+    """By how much the best rule breaks a promise, and its cost; less is better."""
     compiled: Compiled = rules.compiled
     rule = rules.best(np.zeros(rules.promises))
     worst = float(worst_violation(rule.violations, compiled.scale[1:]))
