@@ -124,6 +124,11 @@ def _add_train(commands: Any) -> None:
     add("--out", metavar="FOLDER", help="where to write model.safetensors, report.html and audit.json")
     add("--holdout", type=float, metavar="SHARE", help="share of the rows to hold out (default 0.2)")
     add(
+        "--holdout-by-label",
+        action="store_true",
+        help="hold out the same rows whatever is promised: by label alone, not of every group",
+    )
+    add(
         "--confidence",
         type=_probability,
         metavar="P",

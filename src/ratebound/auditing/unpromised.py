@@ -82,14 +82,14 @@ class ProtectedGroups:
 def looks_protected(name: Any) -> bool:
     """Whether a column's name suggests that it may be protected.
 
-    >>> names = "Sex", "ageBand", "native-country", "account_age", "usage"
+    >>> names = "Sex", "ageBand", "sex-age", "native-country", "account_age", "usage"
     >>> [name for name in names if looks_protected(name)]
-    ['Sex', 'ageBand', 'native-country']
+    ['Sex', 'ageBand', 'sex-age', 'native-country']
     """
     parted = re.sub(r"([a-z])([A-Z])", r"\1 \2", str(name))
     words = set(re.findall(r"[a-z]+", parted.casefold()))
-    if words & AGE:
-        return words - AGE <= OF_PERSONS
+    if words & AGE and words - AGE <= OF_PERSONS:
+        return True
     return any(set(entry.split()) <= words for entry in PROTECTED)
 
 

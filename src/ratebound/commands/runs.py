@@ -51,6 +51,7 @@ class Run:
     method: str = "auto"
     certify: float | None = None  # share of the rows to certify on
     holdout: float = 0.2
+    holdout_by_label: bool = False  # the same rows, whatever is promised
     seed: int = 0
     epochs: int | None = None
     max_time: float | None = None
@@ -133,6 +134,7 @@ KEYS: dict[str, tuple[str, Check]] = {  # the values of each, in words and as a 
     "method": _one_of(METHODS),
     "certify": ("a share of the rows between 0 and 1", lambda v: _is_number(v) and 0 < v < 1),
     "holdout": ("a share of the rows, from 0 to below 1", lambda v: _is_number(v) and 0 <= v < 1),
+    "holdout_by_label": ("true or false", _is_truth),
     "seed": ("a whole number from 0 on", lambda v: _is_whole(v) and 0 <= v < 2**32),
     "epochs": ("a whole number from 1 on", lambda v: _is_whole(v) and v >= 1),
     "max_time": ("a number of seconds above 0", lambda v: _is_number(v) and v > 0),

@@ -25,7 +25,7 @@ from ratebound.commands.runs import Run, as_command
 from ratebound.commands.together import dealt_out, joined
 from ratebound.commands.unfinished import alone_in, forget, games_of, is_kept, tell_of_others
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile, parted
+from ratebound.problem.compiling import compile, compile_again, divided, set_aside
 from ratebound.problem.guessing import as_given, copied_by, knowing
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
@@ -76,6 +76,7 @@ class Made:
     solution: Any  # the part that is saved
     report: Audit  # on the held-out rows
     trained_on: int  # rows
+    held: Compiled  # the rows it was audited on
     games: Path  # what was kept during training
 
     def write(
@@ -170,7 +171,7 @@ def _audited(
             model=solution,
         )
     trained_on = len(as_given(fitting.first, given.people)) - solution.record.made.rows.get(ASIDE, 0)
-    return Made(run, model, solution, report, trained_on, games)
+    return Made(run, model, solution, report, trained_on, aside, games)
 
 
 def _written(own: Made) -> int:
@@ -198,12 +199,15 @@ def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
     from ratebound.estimators.belonging import together
 
     groups = copied_by(everyone.problem) if run.groups is None else run.groups
-    belonging = together(everyone, groups, told=run.confidence is not None)
+    told = run.confidence is not None
     if not run.holdout:
+        together(everyone, groups, told=told)
         return everyone, everyone
+    by = compile_again(everyone, Problem("error_rate()")) if run.holdout_by_label else everyone
+    belonging = together(by, groups, told=told)
     known = None if not run.known else known_groups(run.known, everyone)[2]
     try:
-        return parted(everyone, run.holdout, run.seed, known, belonging)
+        return divided(everyone, set_aside(by, run.holdout, run.seed, known, belonging))
     except ValueError as error:
         raise ValueError(
             f"{error}; there are too few such rows for training and audit: change --holdout, or --seed"

@@ -514,6 +514,22 @@ def parted(
     >>> [len(part.first) for part in parts], [int(part.first.y.sum()) for part in parts]
     ([80, 20], [40, 10])
     """
+    return divided(compiled, set_aside(compiled, share, seed, groups, together))
+
+
+def divided(compiled: Compiled, aside: Array) -> tuple[Compiled, Compiled]:
+    """The same problem on all rows but those held out (n,), and on those."""
+    return _on(compiled, ~aside, "training"), _on(compiled, aside, "held-out")
+
+
+def set_aside(
+    compiled: Compiled,
+    share: float,
+    seed: int,
+    groups: Array | None = None,
+    together: Array | None = None,
+) -> Array:
+    """Which rows `parted` holds out (n,)."""
     if together is None:
         aside = held_out(compiled.cells, share, seed)
     else:
@@ -524,7 +540,7 @@ def parted(
     if aside.all() or not aside.any():
         empty, other = ("training", "smaller") if aside.all() else ("held-out", "larger")
         raise ValueError(f"with 0 {empty} rows nothing can be measured: choose a {other} share")
-    return _on(compiled, ~aside, "training"), _on(compiled, aside, "held-out")
+    return aside
 
 
 def _on(compiled: Compiled, chosen: Array, called: str) -> Compiled:

@@ -24,12 +24,13 @@ from ratebound.base.progress import TimeLimit
 from ratebound.base.types import Array
 from ratebound.commands.rows import classes_of, labelled, visible, with_labels
 from ratebound.commands.runs import Run
+from ratebound.estimators.belonging import together
 from ratebound.estimators.classifier import RateConstrainedClassifier
 from ratebound.estimators.plugging_in import chosen_rule, learned_rules
 from ratebound.estimators.rules import Finer, Rules, rules_of
 from ratebound.learners.plug_in import scored
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile_again, compile_part, held_out
+from ratebound.problem.compiling import compile, compile_again, compile_part, held_out, set_aside
 from ratebound.problem.deciding import decided
 from ratebound.problem.frames import is_missing
 from ratebound.problem.population import Population
@@ -78,20 +79,27 @@ class Choices:
             exclude=tuple(name for name in hidden if name != self.label),
             model=self.model,
             drop_unlabelled=True,
+            holdout_by_label=True,
             **others,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """The rows of a table that have a label."""
+    """The rows of a table that have a label, without those that are held out for the audit."""
 
     opened: Opened  # of these rows alone
     choices: Choices
     people: Population
     classes: tuple[Any, ...]  # no, and then yes
     unlabelled: int  # rows that are left out
+    held: int  # rows that nobody looks at before the model is made
     _grouped: dict[str, tuple[list[Any], Array]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def share(self) -> float:
+        """How many rows are held out for each of these."""
+        return self.held / len(self.people)
 
     def grouped(self, name: str) -> tuple[list[Any], Array]:
         """The groups of a column, and for each row (n,) 4 · its group's place + 4 + 2 · [right].
@@ -121,7 +129,7 @@ class Labelled:
 
 
 def choose(opened: Opened, choices: Choices) -> Labelled:
-    """The rows that have a label, of which there must be two."""
+    """The rows that have a label, of which there must be two, less those that training will hold out."""
     with quietly():
         table = with_labels(opened.table, choices.label, drop=True)
     if choices.live is not None:
@@ -134,11 +142,17 @@ def choose(opened: Opened, choices: Choices) -> Labelled:
             f"column {choices.label!r} has {len(classes)} different values, and the studio is for "
             "decisions between yes and no: choose a column with two values"
         )
+    run = choices.run(opened)
+    everyone = compile(Problem("error_rate()"), labelled(table, choices.label, classes, None))
+    aside = set_aside(everyone, run.holdout, run.seed, None, together(everyone, None, told=False))
+    unlabelled = len(opened.table) - len(table)
+    table = table[~aside]
     people = labelled(table, choices.label, classes, None)
-    own = Opened(opened.paths, table)
-    found = Labelled(own, choices, people, classes, len(opened.table) - len(table))
-    _ = found.live  # an error now, if it holds no decisions
-    return found
+    chosen = Labelled(
+        Opened(opened.paths, table), choices, people, classes, unlabelled, int(aside.sum())
+    )
+    _ = chosen.live  # an error now, if it holds no decisions
+    return chosen
 
 
 def decisions_in(values: Array, classes: tuple[Any, ...], name: str) -> Array:
@@ -367,7 +381,7 @@ def _normal(probability: float) -> float:
 
 
 def promised(learned: Learned, found: Found) -> list[dict[str, Any]]:
-    """Each constraint with both of its sides on all rows."""
+    """Each constraint with both of its sides on all rows that are not held out."""
     compiled = compile_again(learned.rules.compiled, found.problem)
     told: list[dict[str, Any]] = []
     of = [place for place, spec in enumerate(found.asked.promises)

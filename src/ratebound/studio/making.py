@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ratebound.auditing.provenance import SignOff
+from ratebound.auditing.wording import on_new_rows
+from ratebound.certifying.certify import certify
 from ratebound.commands.folders import check_folder
 from ratebound.commands.runs import Run, as_run_file
 from ratebound.commands.train import FILES, Made, made
@@ -24,10 +26,16 @@ from ratebound.studio.table import Opened
 RUN_FILE = "run.toml"
 AGAIN = "again"  # where the run file writes what it makes, beside itself
 WRITTEN = (*FILES, RUN_FILE)
-IN_VIEW = (
-    "The bounds were chosen in the studio, with rates of all rows in view, each row judged by models "
-    "that did not see it. The model was trained without the rows audited here."
+ONCE = (
+    "The bounds were chosen in the studio with rates of the training rows in view, each row judged by "
+    "models that did not see it. The rows audited here took no part in that, and were opened once."
 )
+AGAIN_OPENED = (
+    "The rows audited here were opened {times} times in the studio, for models with other bounds or "
+    "choices. Whoever picks a model by its audit picks luck too: there is no certificate, and promises "
+    "may be kept less well on new rows than here. Verify the model on rows that nobody has seen."
+)
+CONFIDENCE = 0.95  # of a certificate by the rows held out
 LONGEST = 2000  # letters of a text that is signed
 
 
@@ -44,37 +52,58 @@ def run_for(opened: Opened, choices: Choices, asked: Asked, out: Path) -> Run:
     )
 
 
-def make(opened: Opened, choices: Choices, asked: Asked, out: Path) -> Made:
-    """Train as `ratebound train` does, and audit on rows held out; nothing is written yet."""
+def make(opened: Opened, choices: Choices, asked: Asked, out: Path, *, first: bool) -> Made:
+    """Train as `ratebound train` does, and audit on rows held out; nothing is written yet.
+
+    If these rows are opened for the `first` time, they also give a certificate.
+    """
     check_folder(out, WRITTEN)
     with quietly():
-        return made(run_for(opened, choices, asked, out), lambda own: own)
+        own = made(run_for(opened, choices, asked, out), lambda own: own)
+        return _certified(own) if first and own.report.promises else own
 
 
-def told(own: Made) -> dict[str, Any]:
+def _certified(own: Made) -> Made:
+    """The same model with a certificate by the rows held out, which its report has as well."""
+    test = certify(own.solution.problem, own.solution, own.held.first, confidence=CONFIDENCE)
+    solution, card = own.solution.recorded(certificate=test), own.report.card
+    assert card is not None
+    report = replace(own.report, card=replace(card, mixture=solution))
+    return replace(own, solution=solution, report=report)
+
+
+def told(own: Made, openings: int) -> dict[str, Any]:
     """What the page shows of a model that was made."""
     report = own.report
     data = report.to_dict()
+    said = report.document().conclusion
+    assert said is not None
     return {
+        "state": said.state,
+        "headline": said.headline,
+        "openings": openings,
         "summary": data["summary"],
         "status": str(own.solution.status),
         "feasible": bool(own.solution.status.feasible),
         "kept": report.kept,
         "certain": report.certain,
         "error": data["objective"],
-        "promises": [each | {"sentence": in_words(each["words"])} for each in data["promises"]],
+        "promises": [
+            each | {"sentence": in_words(each["words"]), "new": on_new_rows(report, promise)}
+            for each, promise in zip(data["promises"], report.promises, strict=True)
+        ],
         "groups": data["groups"],
         "rows": {"trained": own.trained_on, "audited": next(iter(report.populations.values()))},
-        "limits": limits(own),
+        "limits": limits(own, openings),
     }
 
 
-def limits(own: Made) -> list[str]:
+def limits(own: Made, openings: int) -> list[str]:
     """What whoever signs has to accept."""
-    return [*own.report.limits, IN_VIEW]
+    return [*own.report.limits, ONCE if openings == 1 else AGAIN_OPENED.format(times=openings)]
 
 
-def sign(own: Made, given: Mapping[str, Any], today: datetime.date) -> SignOff:
+def sign(own: Made, openings: int, given: Mapping[str, Any], today: datetime.date) -> SignOff:
     """The sign-off that a page sends; an error, in words for the page, if something is missing."""
     texts = {}
     for name in ("owner", "purpose"):
@@ -90,7 +119,7 @@ def sign(own: Made, given: Mapping[str, Any], today: datetime.date) -> SignOff:
         raise ValueError("choose the day until which the sign-off is valid") from None
     if expires <= today:
         raise ValueError("the sign-off would have expired already: choose a later day")
-    every = limits(own)
+    every = limits(own, openings)
     if given.get("accepted") != len(every):
         raise ValueError(f"read and accept all of the {len(every)} limits, or do not sign")
     until, on = expires.isoformat(), today.isoformat()

@@ -291,10 +291,13 @@ def _percent(share: float) -> str:
 # --- what rows can prove -------------------------------------------------------------------------------
 
 
-def evidence(people: Population, texts: Sequence[str], confidence: float) -> list[dict[str, Any]]:
+def evidence(
+    people: Population, texts: Sequence[str], confidence: float, held: float = 1.0
+) -> list[dict[str, Any]]:
     """For each constraint: the rows of the smallest group in it, and the least margin that they show.
 
-    `margin` is None where these rows could show nothing: not even a promise that is kept by 20 points.
+    What shows it are other rows, `held` times as many as these. `margin` is None if they could show
+    nothing: not even a promise that is kept by 20 points.
     """
     needs = rows_needed(
         Problem("error_rate()", list(texts)), people, margin=list(MARGINS), confidence=confidence
@@ -304,13 +307,15 @@ def evidence(people: Population, texts: Sequence[str], confidence: float) -> lis
         by.setdefault(each.constraint, []).append(each)
     told = []
     for constraint, every in by.items():
-        shown = [e.margin for e in every if e.rows_needed is not None and e.rows_needed <= e.rows]
+        rows = round(held * every[0].rows)
+        shown = [e.margin for e in every if e.rows_needed is not None and e.rows_needed <= rows]
         five = next((e for e in every if e.margin == 0.05), every[0])
         told.append(
             {
                 "words": str(constraint),
                 "sentence": said(constraint),
                 "rows": every[0].rows,
+                "held": rows,
                 "margin": min(shown, default=None),
                 "needed": five.rows_needed,
                 "why": every[0].why,

@@ -66,6 +66,7 @@ class State:
     rows: Labelled | None = None
     learned: Learned | None = None
     made: Made | None = None
+    openings: tuple[tuple[Choices, Asked], ...] = ()  # what models were made for, and held rows opened
     written: Path | None = None  # the folder that was signed
     model: Mixture | None = None  # a saved model, to compare with
 
@@ -118,6 +119,7 @@ def choosing(state: State, given: Given) -> Answer:
         or (name not in rows.opened.values and rows.opened.table[name].dtype.kind in "iuf")
     ]
     return state, {
+        "held": rows.held,
         "no": str(rows.classes[0]),
         "yes": str(rows.classes[1]),
         "labels": labels,
@@ -137,7 +139,7 @@ def groups(state: State, given: Given) -> Answer:
         inside = table.group_mask(rows.opened, group)
         count = int(inside.sum())
         promise = str(named.positive_rate(table.group_subset(group)) >= 0.5)
-        shown = evidence(rows.people, [promise], _sure(given)) if count else []
+        shown = evidence(rows.people, [promise], _sure(given), rows.share) if count else []
         told.append(
             {
                 "group": {key: table.plain(value) for key, value in group.items()},
@@ -157,7 +159,7 @@ def evident(state: State, given: Given) -> Answer:
         try:
             texts = [str(each) for each in promises.spelled(rows.opened, spec)]
             told.append({"require": promises.stated(rows.opened, spec),
-                         "rows": evidence(rows.people, texts, _sure(given))})  # fmt: skip
+                         "rows": evidence(rows.people, texts, _sure(given), rows.share)})  # fmt: skip
         except ValueError as error:
             told.append({"error": str(error)})
     return state, {"promises": told}
@@ -313,17 +315,20 @@ def _side(state: State, learned: Learned, given: Any) -> tuple[Array, Reasoning]
 
 
 def make(state: State, given: Given) -> Answer:
-    """Train the model as `ratebound train` does, and audit it on rows held out."""
-    rows = _rows(state)
-    own = making.make(_opened(state), rows.choices, Asked.read(given), _out(state, given))
-    return replace(state, made=own, written=None), making.told(own)
+    """Train the model as `ratebound train` does, and open the rows held out to audit it."""
+    rows, asked = _rows(state), Asked.read(given)
+    openings = tuple(dict.fromkeys([*state.openings, (rows.choices, asked)]))
+    first = len(openings) == 1
+    own = making.make(_opened(state), rows.choices, asked, _out(state, given), first=first)
+    after = replace(state, made=own, written=None, openings=openings)
+    return after, making.told(own, len(openings))
 
 
 def sign(state: State, given: Given) -> Answer:
     """Sign the model that was made, and write it."""
     if state.made is None:
         raise ValueError("make the model first: what is signed is its audit on rows held out")
-    signed = making.sign(state.made, given, datetime.date.today())
+    signed = making.sign(state.made, len(state.openings), given, datetime.date.today())
     out = _out(state, given)
     files = making.written(state.made, signed, out, replaced=bool(given.get("replace")))
     return replace(state, written=out), {"folder": str(out.resolve()), "files": files}

@@ -7,6 +7,7 @@ few values, or a range of a column of numbers.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +30,13 @@ LONGEST = 60  # letters of a cell that are shown
 PROTECTED_VALUES = (
     {"female", "male"}, {"f", "m"}, {"woman", "man"}, {"women", "men"}, {"black", "white"},
 )  # fmt: skip
+OUTCOME = re.compile(
+    r"(?i)(?<![^\W_])(y|label|target|class|outcome|result|response|approved|granted|default(ed)?|repaid|"
+    r"paid|credit|risk|hired|income|recid\w*|churn(ed)?|fraud|survived|subscribed|converted|"
+    r"readmitted)(?![^\W_])"
+)
+LIVE = re.compile(r"(?i)(^|[\W_])(live|decision|decided|current_model|champion|production)($|[\W_])")
+SPLIT = re.compile(r"(?i)(^|[\W_])(split|fold|part|partition|set|train|test)($|[\W_])")
 AGES = 40.0  # where ages are cut by default: US law protects people from 40 on
 
 
@@ -110,18 +118,40 @@ def seems_protected(name: str, counted: Sequence[tuple[Any, int]] | None) -> boo
 
 
 def likely_label(columns: Sequence[Mapping[str, Any]]) -> str | None:
-    """The column that is most likely the label: of those with two values, one named so, or the last."""
-    both = [each["name"] for each in columns if len(each["values"] or ()) == 2 and not each["protected"]]
-    named = re.compile(r"(?i)(^|[\W_])(label|target|y|outcome|approved|default|repaid|hired|income)")
-    told = [name for name in both if named.search(name)]
-    return (told or both[::-1] or [None])[0]
+    """The column that is most likely the label; None if no name of two values says so.
+
+    A whole name counts more than a part of it, and a later column more than an earlier one. One-hot
+    columns, such as credit_history_A30 beside credit_history_A31, are not labels. The last column may
+    be called anything.
+    """
+    both = _of_two_values(columns)
+    told = [name for name in both if OUTCOME.search(name)]
+    whole = [name for name in told if OUTCOME.fullmatch(name)]
+    last = [name for name in both if name == columns[-1]["name"] and not SPLIT.search(name)]
+    return next(iter([*whole[::-1], *told[::-1], *last]), None)
 
 
 def likely_live(columns: Sequence[Mapping[str, Any]]) -> str | None:
     """The column that is most likely the decisions of a model in use."""
-    named = re.compile(r"(?i)(^|[\W_])(live|decision|decided|current_model|champion|production)")
-    told = [e["name"] for e in columns if len(e["values"] or ()) == 2 and named.search(e["name"])]
+    told = [name for name in _of_two_values(columns) if LIVE.search(name)]
     return told[0] if told else None
+
+
+def _of_two_values(columns: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns with two values that look neither protected nor one-hot."""
+    stems = Counter(_stem(each["name"]) for each in columns)
+    return [
+        each["name"]
+        for each in columns
+        if len(each["values"] or ()) == 2
+        and not each["protected"]
+        and not (stems[_stem(each["name"])] > 1 and {str(v) for v, _ in each["values"]} <= {"0", "1"})
+    ]
+
+
+def _stem(name: str) -> str:
+    """A name without what follows its last underscore, which tells one-hot columns apart."""
+    return name.rpartition("_")[0] or name
 
 
 def _few_values(values: Array) -> list[tuple[Any, int]] | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ratebound.auditing.auditing import audit
+from ratebound.auditing.wording import on_new_rows
 from ratebound.certifying.certify import certify
 from ratebound.commands.audit import populations_for
 from ratebound.commands.on_disk import files_of
@@ -106,7 +107,10 @@ def _on_rows(model: Mixture, folder: Path, data: str, label: str, confidence: fl
         report = audit(model.problem, model, people, **others)
         report = report.made_by("the studio", files, unseen=False if trained else None, label=label)
         said = report.to_dict()
-        told = [each | {"sentence": in_words(each["words"])} for each in said["promises"]]
+        told = [
+            each | {"sentence": in_words(each["words"]), "new": on_new_rows(report, promise)}
+            for each, promise in zip(said["promises"], report.promises, strict=True)
+        ]
         measured: dict[str, Any] = {"audit": said | {"card": None, "promises": told}}
         if trained:
             measured["uncertified"] = (

@@ -4,13 +4,14 @@
 
 const S = { // what was chosen; the server is sent all of it each time
   data: null, choices: null, told: null, promises: [], confidence: 0.9, falsePositive: 1, falseNegative: 1,
-  byCost: false, columns: [], pins: [], learned: null, answer: null, evidence: null, made: null, files: null,
+  byCost: false, columns: [], pins: [], learned: null, answer: null, evidence: null, made: null, openings: 0, files: null,
   step: "table", number: Date.now(), touched: 0,
 };
 const STEPS = [
   ["table", "Table"], ["promises", "Promises"], ["whatif", "What if"], ["compare", "Compare"],
   ["sign", "Make and sign"], ["verify", "Verify"],
 ];
+const MANY = 20, SHOWN = 12; // columns from which on a table is folded, and columns of a single case
 const SHORT = { asked: "Promises", plain: "Plain", live: "In use" };
 const NAMES = { asked: "With promises", plain: "Plain model", live: "Model in use", nobody: "No to everyone" };
 
@@ -110,8 +111,7 @@ function able(step) {
   if (step === "verify") return true;
   if (!S.data) return false;
   if (step === "table") return true;
-  if (step === "promises") return Boolean(S.told);
-  if (step === "sign") return Boolean(S.learned);
+  if (step === "promises") return answered();
   return Boolean(S.learned);
 }
 function steps() {
@@ -119,6 +119,7 @@ function steps() {
     type: "button", disabled: !able(name), "aria-current": S.step === name ? "step" : null, onclick: () => go(name),
   }, words))));
 }
+function answered() { return Boolean(S.told) && S.choices.positive !== null; }
 function go(step) {
   S.step = step;
   problem(null);
@@ -143,24 +144,33 @@ function showTable(view) {
     figure("Rows", count(data.rows)), figure("Columns", count(data.columns.length)),
     figure("Dates", dated.length ? `${dated[0].dates[0]} – ${dated[0].dates[1]}` : "none", dated.length ? dated[0].name : ""),
     figure("Rows without a label", S.told ? count(S.told.unlabelled) : "–", S.told && S.told.unlabelled ? "left out" : ""),
+    S.told && figure("Held out for the audit", count(S.told.held), "unopened until the model is made"),
     figure("Columns that look protected", count(protectedOnes.length), protectedOnes.slice(0, 3).map((e) => e.name).join(", ")));
   const two = data.columns.filter((each) => each.values && each.values.length >= 2);
   const labels = [[null, "choose a column"], ...two.map((each) => [each.name, each.name])];
   const values = S.told ? S.told.values : [];
+  const guess = data.label !== null && c.label === data.label && !answered();
   const lives = [[null, "none"], ...data.columns.filter((e) => e.values && e.values.length === 2 && e.name !== c.label)
     .map((each) => [each.name, each.name])];
-  view.append(...heading(data.name.split("/").pop(), "What the table holds, and what is to be decided."), figures,
+  view.append(...heading(data.name.split("/").pop(), "What the table holds, and what is to be decided."),
+    h("div", { class: `card question${answered() ? "" : " open"}` }, h("h2", {}, "Two questions first"),
+      h("div", { class: "fields" },
+        field("Predict which column?", select(labels, c.label, (v) => choose({ label: v, positive: null })),
+          guess ? "This column is a guess: choose another if it is wrong. It says, for past cases, what the answer should have been."
+            : "The column that says, for past cases, what the answer should have been."),
+        h("fieldset", { class: "field yes" }, h("legend", {}, "Which of its values is a yes?"), values.length ? values.map((v) => h("label", { class: "pick" },
+          h("input", { type: "radio", name: "yes", checked: answered() && JSON.stringify(v) === JSON.stringify(S.choices.positive), onchange: () => choose({ positive: v }) }),
+          h("span", {}, String(v), h("small", {}, `${count(S.told.labels[String(v)])} rows`)))) : h("small", {}, "Choose the column first."),
+        values.length ? h("small", {}, "A yes is what people hope for or what you look for: a loan, a job, a buyer, a disease found.") : null))),
+    figures,
     data.notices.length ? h("p", { class: "note" }, data.notices.join("; ")) : "",
-    h("h2", {}, "What is decided"),
+    h("h2", {}, "What else there is"),
     h("div", { class: "fields" },
-      field("The label: what was right", select(labels, c.label, (v) => choose({ label: v, positive: null })),
-        "The column that says, for past cases, what the answer should have been."),
-      field("Yes is", select(values.map((v) => [v, String(v)]), values[1] ?? null, (v) => choose({ positive: v })),
-        S.told ? `${count(S.told.labels[S.told.yes])} rows are a yes, ${count(S.told.labels[S.told.no])} a no.` : "Choose the label first."),
       field("Decisions of a model in use", select(lives, c.live, (v) => choose({ live: v })), "If a column has them, they stand beside the new ones."),
       field("What learns", select(Object.entries(S.models), c.model, (v) => choose({ model: v })))),
     h("h2", {}, "Columns"),
-    h("p", { class: "note" }, "The model does not see columns that look protected, unless you let it. Promises may speak of them all the same."),
+    h("p", { class: "note" }, "The model does not see columns that look protected, unless you let it. Promises may use them all the same."),
+    h("details", { open: data.columns.length <= MANY }, h("summary", {}, `All ${count(data.columns.length)} columns, and which of them the model sees`),
     table("Every column", ["Column", "Holds", N("Missing"), N("Distinct"), "Examples", "What training does", "The model sees it"],
       data.columns.map((each) => [
         [each.name, " ", each.protected && h("span", { class: "badge" }, "looks protected")],
@@ -169,10 +179,11 @@ function showTable(view) {
         each.name === c.label ? "the label" : each.name === c.live ? "no, a decision" :
           h("input", { type: "checkbox", "aria-label": `the model sees ${each.name}`, checked: !c.hidden.includes(each.name),
             onchange: (e) => choose({ hidden: e.target.checked ? c.hidden.filter((n) => n !== each.name) : [...c.hidden, each.name] }, false) }),
-      ])),
+      ]))),
     h("details", {}, h("summary", {}, `The first ${data.first.length} rows`),
       table("The first rows", data.columns.map((e) => e.name), data.first, false)),
-    h("div", { class: "bar row" }, h("button", { class: "act", type: "button", disabled: !S.told, onclick: () => go("promises") }, "Continue to the promises")));
+    h("div", { class: "bar row" }, h("button", { class: "act", type: "button", disabled: !answered(), onclick: () => go("promises") }, "Continue to the promises"),
+      answered() ? null : h("span", { class: "note" }, "Answer the two questions first.")));
 }
 function figure(name, value, below) { return h("div", {}, h("dt", {}, name), h("dd", {}, value, below && h("small", {}, below))); }
 const choose = tried(async (changed, again = true) => {
@@ -286,9 +297,9 @@ const evidence = tried(async () => {
     if (own.error) { box.replaceChildren(h("p", { class: "bad" }, own.error)); return; }
     const weak = own.rows.filter((r) => r.margin === null).length;
     box.replaceChildren(h("details", { open: own.rows.length <= 4 || weak > 0 },
-      h("summary", {}, `What these rows can prove${weak ? ` (of ${weak}, nothing)` : ""}`),
-      table("Each part of the promise, and the rows of the smallest group in it", ["Promise", N("Rows"), "These rows can show", N("Rows to show 5 points")],
-        own.rows.map((r) => ({ faint: r.margin === null, cells: [[r.sentence, h("small", {}, h("code", {}, r.words))], count(r.rows), r.why || shows(r.margin),
+      h("summary", {}, `What the rows held out can prove${weak ? `: nothing of ${weak} ${weak === 1 ? "part" : "parts"}` : ""}`),
+      table("Each part of the promise, and the rows of the smallest group in it", ["Promise", N("Held out, about"), "These rows can show", N("Rows to show 5 points")],
+        own.rows.map((r) => ({ faint: r.margin === null, cells: [[r.sentence, h("small", {}, h("code", {}, r.words))], count(r.held), r.why || shows(r.margin),
           r.needed === null ? "–" : count(r.needed)] })))));
   });
 });
@@ -318,7 +329,7 @@ function showWhatIf(view) {
       h("label", { class: "pick" }, h("input", { type: "checkbox", checked: S.byCost, onchange: (e) => { S.byCost = e.target.checked; moved(); } }),
         "Keep the cost low, not the number of wrong decisions")));
   const others = S.told.columns.filter((n) => !S.columns.includes(n));
-  view.append(...heading("What if", "Every number here is counted on all rows, each decided by models that did not see it."),
+  view.append(...heading("What if", `Every number here is counted on the ${count(S.told.rows)} rows to learn from, each decided by models that did not see it. The other ${count(S.told.held)} rows stay unopened until the model is made, so move the bounds as often as you like.`),
     h("div", { class: "split" }, controls, h("div", {}, h("p", { class: "freshness", id: "freshness" }), h("div", { id: "results" }),
       h("h2", {}, "Groups nobody promised anything to"),
       h("div", { class: "row" }, select([[null, "choose a column"], ...others.map((n) => [n, n])], null,
@@ -412,22 +423,22 @@ function results() {
   const box = $("results"), answer = S.answer;
   if (!box || !answer) return;
   const [state, words] = verdictWords(answer);
-  $("freshness").textContent = answer.exact ? `Exact: searched and counted on all ${count(answer.rows)} rows.`
+  $("freshness").textContent = answer.exact ? `Exact: searched and counted on all ${count(answer.rows)} rows to learn from.`
     : answer.sampled ? `The rule was found on a sample of ${count(answer.sample)} rows and counted on all ${count(answer.rows)}; the exact search follows.`
       : `Counted on all ${count(answer.rows)} rows; how sure it is on new rows follows.`;
   const mark = { kept: "✓", uncertain: "?", broken: "✗" }[state] || "–";
   const models = Object.entries(answer.models);
-  box.replaceChildren(
+  box.replaceChildren(...[
     h("div", { class: `verdict ${state}` }, h("span", { class: "mark", "aria-hidden": "true" }, mark), h("div", {}, h("strong", {}, words), answer.exact && !answer.kept && h("p", {}, answer.status))),
     h("ul", { class: "legend" }, models.map(([name]) => h("li", {}, legendMark(name), NAMES[name]))),
-    table("What each model does, on all rows", ["Model", N("Wrong decisions"), N("Get a yes"), N("Cost per 1,000 people")],
+    table("What each model does", ["Model", N("Wrong decisions"), N("Get a yes"), N("Cost per 1,000 people")],
       models.map(([name, m]) => [NAMES[name], [percent(m.error), h("small", {}, `${count(m.false_positives)} wrong yes, ${count(m.false_negatives)} wrong no`)], percent(m.yes),
         [money(m.money_per_1000), h("small", {}, `${money(m.money)} in all`)]])),
-    answer.promises.length ? table("Each promise on these rows", ["Promise", N("Value"), N("Bound"), N("Room"), "Kept"],
+    answer.promises.length ? table("Each promise on the rows to learn from", ["Promise", N("Value"), N("Bound"), N("Room"), "Kept"],
       answer.promises.map((p) => [p.sentence, percent(p.value), `${p.relation === ">=" ? "≥" : "≤"} ${percent(p.bound)}`, p.room === null ? "–" : `${p.room >= 0 ? "+" : "−"}${percent(Math.abs(p.room), 2)}`,
         h("span", { class: p.kept ? "good" : "bad" }, p.kept ? "✓ kept" : "✗ not kept")])) : null,
     groupTable("Who gets a yes", answer, [{ name: "everyone", rows: answer.rows, rates: answer.models, strip: answer.strip, all: true }, ...answer.groups.filter((g) => g.promised)]),
-    answer.groups.some((g) => !g.promised) ? groupTable("Groups nobody promised anything to", answer, answer.groups.filter((g) => !g.promised)) : null);
+    answer.groups.some((g) => !g.promised) ? groupTable("Groups nobody promised anything to", answer, answer.groups.filter((g) => !g.promised)) : null].filter(Boolean));
 }
 function groupTable(caption, answer, groups) {
   const models = Object.keys(answer.models).filter((name) => name !== "nobody");
@@ -470,7 +481,9 @@ const compare = tried(async (place) => {
     h("p", { class: "note" }, "Reasons are the parts of a score: a yes is given when they sum to 0 or more. In units of one wrong decision."));
 });
 function caseCard(each) {
-  const facts = Object.entries(each.cells).map(([name, value]) => `${name}: ${value}`).join(" · ");
+  const cells = Object.entries(each.cells).map(([name, value]) => `${name}: ${value}`);
+  const facts = h("p", { class: "facts" }, cells.slice(0, SHOWN).join(" · "));
+  const more = cells.length > SHOWN ? h("details", { class: "facts" }, h("summary", {}, `${cells.length - SHOWN} more columns`), cells.slice(SHOWN).join(" · ")) : null;
   const signed = (part) => h("span", { class: `n ${part >= 0 ? "good" : "bad"}` }, `${part >= 0 ? "+" : "−"}${Math.abs(part).toFixed(3)}`);
   const list = (title, parts) => {
     if (!parts.length) return [h("h3", {}, title), h("p", { class: "note" }, "This model’s scores have no parts to show.")];
@@ -478,7 +491,7 @@ function caseCard(each) {
     return [h("h3", {}, title), h("ul", { class: "reasons" }, parts.map((p) => h("li", {}, h("span", {}, p.words), p.part === null ? "" : signed(p.part))),
       told.length ? h("li", { class: "sum" }, h("span", {}, sum >= 0 ? "In all: yes" : "In all: no"), signed(sum)) : null)];
   };
-  return h("article", { class: "card case", "aria-label": `row ${each.row}` }, h("h3", {}, `Row ${count(each.row)}: the label is ${each.label}`), h("p", { class: "facts" }, facts),
+  return h("article", { class: "card case", "aria-label": `row ${each.row}` }, h("h3", {}, `Row ${count(each.row)}: the label is ${each.label}`), facts, more,
     h("p", { class: "facts" }, `Probability of a yes label, by models that did not see this row: ${percent(each.likely)}`), ...list("Before", each.one), ...list("After", each.other));
 }
 
@@ -486,18 +499,21 @@ function caseCard(each) {
 
 function showSign(view) {
   const place = h("div");
-  view.append(...heading("Make the model, and sign it", "The model is trained as the command line trains it, on four fifths of the rows, and audited on the rest."),
+  view.append(...heading("Make the model, and sign it", `The model is trained as the command line trains it, on the ${count(S.told.rows)} rows to learn from. Then the ${count(S.told.held)} rows held out are opened, to audit and certify it.`),
+    h("p", { class: S.openings && !S.made ? "problem" : "note" }, S.openings
+      ? `The rows held out were opened ${S.openings === 1 ? "once" : `${S.openings} times`}. A model for other bounds or choices opens them again: that is counted in the sign-off, and such a model gets no certificate.`
+      : "Do this when the bounds are settled. Opening these rows again for other bounds is counted in the sign-off, and takes the certificate away."),
     h("div", { class: "row" }, h("button", { class: "act", type: "button", onclick: tried(async (event) => {
       event.target.disabled = true;
-      try { S.made = await work("make", { ...asked(), out: S.out }, place, "Training the model, and auditing it on rows held out"); S.files = null; } finally { event.target.disabled = false; }
+      try { S.made = await work("make", { ...asked(), out: S.out }, place, "Training the model, and auditing it on rows held out"); S.openings = S.made.openings; S.files = null; } finally { event.target.disabled = false; }
       go("sign");
     }) }, S.made ? "Make it again" : "Make the model")), place);
   if (!S.made) return;
-  const made = S.made, state = !made.kept ? "broken" : made.certain ? "kept" : "uncertain";
-  view.append(h("div", { class: `verdict ${state}` }, h("span", { class: "mark", "aria-hidden": "true" }, { kept: "✓", uncertain: "?", broken: "✗" }[state]),
-    h("div", {}, h("strong", {}, `${made.summary}.`), h("p", {}, made.status))),
+  const made = S.made, state = made.state;
+  view.append(h("div", { class: `verdict ${state}` }, h("span", { class: "mark", "aria-hidden": "true" }, { kept: "✓", uncertain: "?", broken: "✗" }[state] || "–"),
+    h("div", {}, h("strong", {}, `${made.headline}.`), h("p", {}, `${made.summary[0].toUpperCase()}${made.summary.slice(1)}.`))),
   made.promises.length ? table("Each promise on the rows held out", ["Promise", N("Value"), N("Bound"), N("Rows"), "On these rows", "On new rows"], made.promises.map((p) => [[p.sentence, h("small", {}, h("code", {}, p.words))],
-    percent(p.value), percent(p.bound), count(p.rows), h("span", { class: p.kept ? "good" : "bad" }, p.kept === null ? "not measured" : p.kept ? "✓ kept" : "✗ broken"), p.verdict])) : "", signForm());
+    percent(p.value), percent(p.bound), count(p.rows), h("span", { class: p.kept ? "good" : "bad" }, p.kept === null ? "not measured" : p.kept ? "✓ kept" : "✗ broken"), p.new])) : "", signForm());
   if (S.files) view.append(filesBox());
 }
 function signForm() {
@@ -545,7 +561,7 @@ function verified(place, told) {
     told.signed ? h("p", {}, `Signed by ${told.signed.owner} on ${told.signed.date}, for: ${told.signed.purpose}`) : "", h("h2", {}, "What it was trained for"),
     h("ul", {}, told.promised.map((p) => h("li", {}, h("code", {}, p)))), h("p", { class: "note" }, told.status)];
   if (told.audit) parts.push(h("h2", {}, "Measured again"), h("p", {}, `${told.audit.summary}.`), table("Each promise on these rows", ["Promise", N("Value"), N("Bound"), N("Rows"), "On these rows", "On new rows"],
-    told.audit.promises.map((p) => [[p.sentence || p.words, h("small", {}, h("code", {}, p.words))], percent(p.value), percent(p.bound), count(p.rows), h("span", { class: p.kept ? "good" : "bad" }, p.kept === null ? "not measured" : p.kept ? "✓ kept" : "✗ broken"), p.verdict])));
+    told.audit.promises.map((p) => [[p.sentence || p.words, h("small", {}, h("code", {}, p.words))], percent(p.value), percent(p.bound), count(p.rows), h("span", { class: p.kept ? "good" : "bad" }, p.kept === null ? "not measured" : p.kept ? "✓ kept" : "✗ broken"), p.new])));
   if (told.certificate) parts.push(h("h2", {}, "Certificate"), h("p", { class: told.certificate.holds ? "good" : "bad" }, told.certificate.holds ? "It holds." : "It is refused."), h("pre", { class: "wide" }, h("code", {}, told.certificate.words)));
   if (told.uncertified) parts.push(h("p", { class: "note" }, told.uncertified));
   place.replaceChildren(...parts);
