@@ -39,9 +39,12 @@ def every(people_csv):
 @pytest.fixture(scope="module")
 def rows(every, learned):
     """Those that are not held out; no two have the same skill and hours."""
-    table = learned.rows.opened.table
-    shown = {(f"{skill:.4f}", f"{hours:g}") for skill, hours in zip(table["skill"], table["hours"], strict=True)}
+    shown = known_by(learned.rows.opened.table)
     return [row for row in every if (row["skill"], row["hours"]) in shown]
+
+
+def known_by(table):
+    return {(f"{s:.4f}", f"{h:g}") for s, h in zip(table["skill"], table["hours"], strict=True)}
 
 
 def test_the_table_is_shown_as_it_is(start):
@@ -195,8 +198,7 @@ def test_rows_held_out_are_seen_by_nobody_before_the_model_is_made(made, every, 
     state, told = made
     assert told["rows"] == {"trained": len(rows), "audited": len(every) - len(rows)}
     held = state.made.held.first.X
-    shown = {(row["skill"], row["hours"]) for row in rows}
-    assert not shown & {(f"{s:.4f}", f"{h:g}") for s, h in zip(held["skill"], held["hours"], strict=True)}
+    assert not known_by(held) & {(row["skill"], row["hours"]) for row in rows}
     others = asked({"kind": "recall", "bound": 0.7, "group": {"column": "age", "below": 30.0}})
     run = making.run_for(state.opened, state.rows.choices, Asked.read(others), state.out)
     with quietly():
