@@ -68,7 +68,7 @@ def copied(compiled: Compiled, *, told: bool = True) -> Array | None:
         warnings.warn(
             f"{sum(sizes) - distinct:,} of {sum(sizes):,} rows are copies of others: equal in features, "
             "labels and groups. They are judged together, and count as one row for the confidence of "
-            "a promise. If they are not copies, {NOT_ON_DISK if compiled.stored else NOT_COPIES}",
+            f"a promise. If they are not copies, {NOT_ON_DISK if compiled.stored else NOT_COPIES}",
             stacklevel=4,
         )
     return _numbered(apart)
