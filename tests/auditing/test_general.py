@@ -202,7 +202,7 @@ def test_the_estimator_trains_for_them(tmp_path):
         ({"model": "linear"}, r"gap: .*model='linear' cannot: use model='mlp'"),
         ({"model": "mlp", "certify": 0.3}, r"certify=0.3: gap .*leave certify= out"),
         ({"model": "mlp", "known": ["group"]}, r"known=\['group'\].*gap.*leave known= out"),
-        ({"model": "mlp", "method": "plug-in"}, r"gap: .*plug-in descends nothing"),
+        ({"model": "mlp", "method": "plug-in"}, r"gap: .*plug-in descends none"),
     ],
 )
 def test_models_and_parameters_that_cannot_say_so(options, said):

@@ -279,7 +279,7 @@ def test_the_way_a_model_is_found_may_be_said(run, refused, flags, tmp_path):
     area = flags.index("--require") + 1
     flags[area] = "roc_auc() >= 0.6"
     words = refused(*flags, "--method", "plug-in", "--out", tmp_path / "area")
-    assert "method='plug-in' cannot be asked for this" in words
+    assert "method='plug-in' cannot solve this" in words
     said = run(*flags, "--out", tmp_path / "area").out
     assert "It was trained by the game, since for the plug-in" in said
 

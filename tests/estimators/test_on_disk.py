@@ -185,7 +185,7 @@ def test_there_must_be_labels_of_two_classes(tmp_path, labels):
     pq.write_table(pa.table({"x": [1.0, 2.0, 3.0], "y": labels or [0, 1, 0]}), tmp_path / "rows.parquet")
     people = rb.Parquet(tmp_path, label=None if labels is None else "y", features=["x"])
     message = (
-        "no labels: give it some" if labels is None else "needs two classes or more, and it has 1 class"
+        "no labels: give it labels" if labels is None else "needs two classes or more, but has 1 class"
     )
     for rows in (people, people.in_memory()):
         with pytest.raises(ValueError, match=message):

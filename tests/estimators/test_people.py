@@ -63,7 +63,7 @@ def test_a_table_of_one_column_is_labels_with_scikit_learns_warning(frame):
 WRONG_LABELS = {
     "a name": ("income", TypeError, r"got the text 'income'.*X\.drop\(columns=\['income'\]\)"),
     "kinds": ([1, "a"] * 60, ValueError, "mixes labels of different kinds, 1, 'a'"),
-    "one": (["a"] * N, ValueError, "it has 1 class, 'a': train on rows of another class"),
+    "one": (["a"] * N, ValueError, "has 1 class, 'a': train on rows of another class"),
     "many": (list(range(N)), ValueError, "120 different labels in 120 rows, 0, 1, .*into bands"),
     "gaps": ([None, "a", "b"] * 40, ValueError, "y has 40 missing labels among 120"),
     "NaN": ([np.nan, 1.0, 0.0] * 40, ValueError, "y has 40 missing labels among 120"),
@@ -83,7 +83,7 @@ def test_labels_that_cannot_be_trained_on(as_table, kind):
 def test_labels_that_cannot_be_audited():
     people = pd.DataFrame(TABLE)
     model = classifier().fit(people, LABELS)
-    with pytest.raises(ValueError, match="not trained on: 'maybe'; those were 'N', 'Y'"):
+    with pytest.raises(ValueError, match="not in training: 'maybe'; the trained labels are 'N', 'Y'"):
         model.audit(people, ["Y", "maybe"] * 60)
     with pytest.raises(ValueError, match="y has 60 missing labels"):
         model.audit(people, ["Y", None] * 60)
@@ -151,7 +151,7 @@ WRONG_OTHERS = {
     "list": ([[1.0], [2.0]], TypeError, "pool: a population is a table.*got list"),
     "labels": ((np.zeros((2, 1)), ["Y", "yes"]), ValueError, "pool: y holds labels that were not"),
     "rows": ((np.zeros((2, 1)), ["Y"]), ValueError, "pool: all parts .*same number of rows"),
-    "made": (rb.Population(np.zeros((2, 1)), [0, 1]), ValueError, "pool: it takes 1 for yes"),
+    "made": (rb.Population(np.zeros((2, 1)), [0, 1]), ValueError, "pool: its yes is 1"),
 }
 
 
@@ -167,7 +167,7 @@ def test_a_population_that_nobody_speaks_of_is_a_slip():
     with pytest.raises(TypeError, match=r"sample_weights= is not an argument.*mean 'sample_weight'"):
         classifier().fit(people, LABELS, sample_weights=np.ones(N))
     with pytest.raises(
-        TypeError, match=r'pol= is not an argument.*A constraint speaks of one by on="pol"'
+        TypeError, match=r'pol= is not an argument.*A constraint names one by on="pol"'
     ):
         classifier().fit(people, LABELS, pol=people)
 
@@ -176,7 +176,7 @@ def test_a_further_population_without_labels_or_columns_says_so():
     people = pd.DataFrame(TABLE)
     with pytest.raises(ValueError, match="population 'pool': this rate needs labels"):
         classifier('accuracy(on="pool") >= 0.5').fit(people, LABELS, pool=people)
-    with pytest.raises(ValueError, match=r"pool: its X must be like the X to train on.*'score'"):
+    with pytest.raises(ValueError, match=r"pool: its X must be like the training X.*'score'"):
         classifier('positive_rate(on="pool") >= 0.5').fit(people, LABELS, pool=people[["group"]])
 
 

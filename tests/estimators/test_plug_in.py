@@ -334,7 +334,7 @@ def test_other_promises_need_no_fit():
     assert looser.audit(new.X, new.y, columns=new.columns).kept
     plain = model.with_constraints([])
     assert plain.score(new.X, new.y) >= looser.score(new.X, new.y) - 0.005
-    with pytest.raises(ValueError, match="fit it anew"):
+    with pytest.raises(ValueError, match="fit it again"):
         model.with_constraints("recall(customer == 'a') >= 0.5")
 
 

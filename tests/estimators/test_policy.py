@@ -79,7 +79,7 @@ def test_labels_and_weights_are_those_of_the_classifier(tmp_path):
     )
     columns = X[["group"]]
     assert str(loaded.audit(X.drop(columns="group"), y, columns)) == str(loaded.audit(X, y))
-    with pytest.raises(ValueError, match=r"y holds labels that were not trained on: 'good\.'"):
+    with pytest.raises(ValueError, match=r"y holds labels that were not in training: 'good\.'"):
         loaded.audit(X, np.where(y == "good", "good.", "bad"))
     with pytest.raises(ValueError, match="y has shape"):
         loaded.certify(X, np.stack([y, y]).T)

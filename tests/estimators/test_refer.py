@@ -181,7 +181,7 @@ def test_an_expert_decides_what_is_referred():
     assert report.kept
     assert report.promises[0].value == pytest.approx((both != Y).mean())
     assert 0 < (decisions == REFER).mean() < 0.5
-    with pytest.raises(ValueError, match="what an expert decides"):
+    with pytest.raises(ValueError, match="is an expert.s decision"):
         model(['error_rate(expert="doctor") <= 0.12'], "referred()", features=["a", "doctor"]).fit(
             table, Y
         )

@@ -104,7 +104,7 @@ def test_saved_models_decide_alike(people, model, tmp_path):
     certificate = policy.certify(*new, confidence=0.9)
     assert len(certificate.promises) == 2
     assert certificate.promises[0].rows > 0
-    with pytest.raises(ValueError, match="not trained on: 'fox'; those were 'bird', 'cat', 'dog'"):
+    with pytest.raises(ValueError, match="not in training: 'fox'; the trained labels are 'bird', 'cat', 'dog'"):
         policy.audit(X, np.where(y == "cat", "fox", y))
 
 
@@ -150,7 +150,7 @@ def test_other_populations(people):
     assert model.decision_proba(pool[0])[:, 2].mean() <= 0.3 + 1e-6
     cats = labelled[1] == "cat"
     assert model.decision_proba(labelled[0])[cats, 1].mean() >= 0.5 - 1e-6
-    with pytest.raises(ValueError, match="steering: y holds labels that were not trained on: 'fox'"):
+    with pytest.raises(ValueError, match="steering: y holds labels that were not in training: 'fox'"):
         fitted_with(X, y, promises, pool=pool[0], steering=(labelled[0], ["fox"] * 300))
 
 
@@ -218,7 +218,7 @@ def test_two_classes_said_as_several_are_the_same_model(people):
 
 def test_bad_input(people):
     X, y = people
-    with pytest.raises(ValueError, match="two classes or more, and it has 1 class, 'cat'"):
+    with pytest.raises(ValueError, match="two classes or more, but has 1 class, 'cat'"):
         fitted(X, np.full(len(X), "cat"), ())
     with pytest.raises(
         ValueError, match=r"positive_label .* y has 3: leave it out.*recall\(of=\"cat\"\)"

@@ -149,7 +149,7 @@ def test_other_populations_are_read_by_the_same_labels_and_audited():
     experts = rb.Population(X[:50], np.where(Y[:50], "good", "bad"), positive="bad")
     labels = np.where(Y, "good", "bad")
     estimator = rb.RateConstrainedClassifier("accuracy(on='experts') >= 0.6", random_state=0)
-    with pytest.raises(ValueError, match=r"experts: it takes 'bad' for yes.*positive='good'"):
+    with pytest.raises(ValueError, match=r"experts: its yes is 'bad'.*positive='good'"):
         estimator.fit(X, labels, experts=experts)
     fitted = estimator.set_params(positive_label="bad").fit(X, labels, experts=experts)
     assert fitted.audit(X, labels, experts=experts).kept
@@ -157,9 +157,9 @@ def test_other_populations_are_read_by_the_same_labels_and_audited():
         fitted.audit(X, labels, experts=rb.Population(X, Y.astype(int)))
     truths = rb.Population(X[:50], ~Y[:50])  # yes is yes, whatever it is called
     assert fitted.audit(X, labels, experts=truths).kept
-    with pytest.raises(ValueError, match="experts: y holds labels that were not trained on"):
+    with pytest.raises(ValueError, match="experts: y holds labels that were not in training"):
         estimator.fit(X, labels, experts=(X, Y))
-    with pytest.raises(ValueError, match="experts: its X must be like the X to train on"):
+    with pytest.raises(ValueError, match="experts: its X must be like the training X"):
         estimator.fit(X, labels, experts=rb.Population(X[:, :2], Y))
 
 

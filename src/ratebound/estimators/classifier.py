@@ -88,8 +88,10 @@ from ratebound.tables.encoding import Encoding
 from ratebound.tables.records import is_records
 from ratebound.tables.treatments import Features, as_features
 
-INTERRUPTED = "Training was interrupted: this is the best so far, of fewer rounds than were asked for."
-CERTIFIED = 0.95  # the confidence of a certificate where none is asked for
+INTERRUPTED = (
+    "Training was interrupted: this is the best so far, after fewer rounds than were asked for."
+)
+CERTIFIED = 0.95  # the confidence of a certificate if none is given
 
 
 class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
@@ -104,11 +106,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         model is trained. A count refers to all rows given to `fit`, including held-out ones, unless it
         has ``per=``. In cross-validation every fold has fewer rows, so give ``per=`` or use a rate.
     objective : expression, str or Problem, default="error_rate()"
-        What to minimize, if less of it is better, as of errors and costs. Otherwise say which way, as in
-        ``"maximize recall()"`` or ``rb.Problem(maximize=rb.recall())``. The promises of a `rb.Problem`
-        count too. The default asks for few errors, whichever kind they are.
+        What to minimize, if less is better, as with errors and costs. Otherwise state the direction, as
+        in ``"maximize recall()"`` or ``rb.Problem(maximize=rb.recall())``. The promises of a
+        `rb.Problem` count too. The default asks for few errors of any kind.
     model : str, learner, estimator, module or callable, default="linear"
-        What is trained:
+        The model to train:
 
         - "linear", "mlp", "lattice", "lightgbm" or "xgboost": each short for a learner with several
           learning rates to choose from; "catboost" for a `CatBoostClassifier` with its defaults;
@@ -120,8 +122,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         - a `torch.nn.Module`, or a function from the number of features to one.
 
         Estimators are cloned, never changed. A Pipeline receives the table unchanged; other models
-        receive texts encoded as numbers. The default is the fastest, the easiest to read, and needs no
-        extra.
+        receive texts encoded as numbers. The default is the fastest and easiest to interpret, and needs
+        no extra.
     player : str or player, default="auto"
         The player of the multipliers: "swap", "external", "lagrangian", or one such as
         ``rb.SwapRegret(...)``. "auto" is cutting planes for scikit-learn classifiers, which need the
@@ -131,103 +133,104 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         "swap" starts with a weight of .9 on the objective, where `rb.SwapRegret` starts uniform, and
         with many constraints spends most rounds on raising that weight.
     solution : {"shrink", "best", "average", "last"} or callable, default="shrink"
-        What is made of the iterates; a function such as `rb.shrink` is called with the trace. "shrink"
-        mixes as few models as keep the promises at the least cost; "best" is a single model. Both choose
-        among the iterates, and the same model trained without promises, each at any threshold. So a
-        promise that one decision for everyone would keep, such as a bound on recall or on the share of
-        yeses, is always kept, and none costs more than the best threshold of the plain model would. A
-        bound on accuracy, churn or costs may be out of reach. "average" and "last" use the iterates as
-        they were played.
+        How the iterates become a model; a function such as `rb.shrink` is called with the trace.
+        "shrink" mixes as few models as keep the promises at the least cost; "best" is a single model.
+        Both choose among the iterates and the same model trained without promises, each at any
+        threshold. So a promise that one decision for everyone would keep, such as a bound on recall or
+        on the share of yeses, is always kept, and no promise costs more than the best threshold of the
+        plain model would. A bound on accuracy, churn or costs may be out of reach. "average" and "last"
+        use the iterates as they were played.
     features : Features or list of str, default=None
         Columns of a table that the model may see; all by default. Constraints may use others.
-        ``rb.Features(only=..., exclude=..., categorical=...)`` says more, and `rb.inspect` shows what is
-        done with each column. Missing values are filled and flagged for models that take none.
+        ``rb.Features(only=..., exclude=..., categorical=...)`` has more options, and `rb.inspect` shows
+        the treatment of each column. Missing values are filled and flagged for models that take none.
     known : str or list of str, default=None
         Columns that may be used to decide, besides the model's score. Each combination of their values
         gets its own rule, such as a threshold of its own. `predict` needs these columns, in `X` or in
         `columns`. A row with values that training did not have is decided as the largest group is, with
-        a warning. None by default: whether a group may be looked at is yours to say, and often the
-        law's.
+        a warning. None by default: whether a group may be looked at is your choice, and often a matter
+        of law.
     positive_label : label, default=None
-        Of two labels the one that means yes; by default the last in sorted order, as in scikit-learn.
-        With more classes rates say which they speak of: ``recall(of="cat")``.
+        With two labels, the one that means yes; by default the last in sorted order, as in scikit-learn.
+        With more classes rates name their class: ``recall(of="cat")``.
     refer : str, default=None
-        What the decision is called that refers a row to a person, such as "ask a person". Then there is
-        one decision more than labels: `referred` rates count it, rates of ``rb.decided`` leave it out,
-        and it is neither right nor wrong: promise few referrals, or give them a price in the objective.
-        By default every row is decided. ``docs/refer.md`` has what each rate means then.
+        The name of the decision that refers a row to a person, such as "ask a person". There is then one
+        more decision than labels: `referred` rates count it, rates of ``rb.decided`` leave it out, and
+        it is neither right nor wrong. So promise few referrals, or give them a price in the objective.
+        By default every row is decided. ``docs/refer.md`` says what each rate means then.
     confidence : float or None, default=0.9
-        The confidence with which all constraints should hold together on new rows of the same kind: that
-        is what most people mean by keeping a promise. At 0.9, at most one sample in ten leads to a model
-        that is said to keep them and does not. Each row is judged by models that did not see it, and
+        The confidence with which all constraints should hold together on new rows of the same kind,
+        which is what most people mean by keeping a promise. At 0.9, at most one sample in ten leads to a
+        false claim that the model keeps them. Each row is judged by models that did not see it, and
         constraints are kept with a margin. If that costs more than it is worth, the margin is smaller,
         and `status_` says which confidence is left and what the rest would cost. None asks only for
-        these rows. ``docs/new_rows.md`` has what it costs.
+        these rows. ``docs/new_rows.md`` shows the cost.
     method : {"auto", "plug-in", "game"}, default="auto"
         How the model is found. "plug-in" learns the probability of each label and group, out of fold,
         and then solves for the one rule that keeps the promises at the least cost (`rb.PlugIn`); "game"
         trains the model against multipliers, as in the paper. "auto" is the plug-in if there is a
-        `confidence`, and the game if not, for what a plug-in cannot say, and where it does not keep the
-        promises; then the better of the two is taken.
+        `confidence`. It is the game without one, and for problems that a plug-in cannot solve. If the
+        plug-in does not keep the promises, the game is tried too, and the better of the two is taken.
     guessed : Guessed or list of them, default=None
-        How columns are known that promises name and that are guessed, or missing in some rows: see
-        `rb.guessed`. None by default: every column is as it stands.
+        How columns that promises name are guessed, or missing in some rows: see `rb.guessed`. None by
+        default: every column is taken as it is.
     certify : float, default=None
-        The share of the rows, such as 0.3, to keep for a certificate and nothing else. The cheapest
-        model that passes is chosen, and `certificate_` is its `rb.Certificate` at `confidence`, or 0.95
-        if that is None. If none passes, it says how many rows it would take. None, the default, trains
-        on all rows.
+        The share of the rows, such as 0.3, to keep only for a certificate. The cheapest model that
+        passes is chosen, and `certificate_` is its `rb.Certificate` at `confidence`, or 0.95 if that is
+        None. If none passes, it says how many rows would be needed. None, the default, trains on all
+        rows.
     training : Training, default=None
         How to train and for how long, ``rb.Training(epochs=..., max_time=...)``. None, the default, is
         ``rb.Training()``.
     verbose : bool, default=None
-        Whether to show progress: a bar on a terminal or in a notebook, lines elsewhere. By default the
-        bar alone is shown, once a fit takes longer than two seconds. 0 turns it off.
+        Whether to show progress: a bar on a terminal or in a notebook, lines elsewhere. By default only
+        the bar is shown, once a fit takes longer than two seconds. 0 turns it off.
     random_state : int or RandomState, default=None
-        Seed; the same seed gives the same bits on the same machine. By default it is drawn from NumPy's
-        global one, as in scikit-learn.
+        The seed; the same seed gives the same bits on the same machine. By default it is drawn from
+        NumPy's global generator, as in scikit-learn.
 
     Attributes
     ----------
     solution_ : Policy
-        What decides, audits, and is saved.
+        The model that decides, audits, and is saved.
     status_ : Status
-        Whether the solution keeps the constraints, and if not which are at odds; print it.
-        ``status_.confidence`` is how likely all hold on new rows, if that was asked for.
+        Whether the solution keeps the constraints, and if not which conflict; print it.
+        ``status_.confidence`` is the confidence that all hold on new rows, if it was asked for.
     constraints_ : tuple of Constraint
-        The constraints as they were compiled on the training rows, in order: one for each group, and
-        counts with the rows they are out of.
+        The constraints as compiled on the training rows, in order: one for each group, and counts with
+        their number of rows.
     violations_ : dict of str to float
-        The violation of each constraint on the training rows, by its words; it is kept if that is <= 0.
+        The violation of each constraint on the training rows, by its words; a constraint is kept if it
+        is <= 0.
     prices_ : dict of str to float
         For each constraint, how much the objective on the training rows would fall per unit of
         relaxation, given the same candidates or thresholds; NaN if not all constraints can be kept.
         `rb.price` says what other bounds would cost.
     multipliers_ : dict of str to float
-        The same, by its other name: the Lagrange multipliers of the solution's program. The weights that
-        steered training are in ``trace_.multipliers``, and are no prices.
+        The same under its other name, the Lagrange multipliers of the solution's program. The weights
+        that steered training are in ``trace_.multipliers`` and are not prices.
     trace_ : Trace
         All iterates kept; with `confidence`, their values are out of fold.
     certificate_ : Certificate
-        What the rows set aside by `certify` show; there only with `certify`.
+        The certificate from the rows set aside by `certify`; it exists only with `certify`.
     classes_ : array of shape (n_classes,)
         The labels in sorted order.
     decisions_ : array of shape (n_decisions,)
-        What may be decided: the labels, and after them a referral with `refer`.
+        The possible decisions: the labels, and with `refer` a referral after them.
     n_features_in_ : int
         The number of columns of `X`.
     feature_names_in_ : array of str
-        The names of these columns, where `X` has names.
+        The names of these columns, if `X` has names.
 
     See Also
     --------
-    thresholds : Where a score exists already and the groups are known when deciding.
-    plan : Measures whether thresholds, training or both do best.
-    explain : Whether the promises can be kept at all, before training.
+    thresholds : For an existing score, if the groups are known when deciding. plan : Measures whether
+    thresholds, training or both do best. explain : Whether the promises can be kept at all, before
+    training.
 
     Examples
     --------
-    Women and men who repay should be accepted about equally often. The model sees the income alone:
+    Women and men who repay should be accepted about equally often. The model sees only the income:
 
     >>> import numpy as np, pandas, ratebound as rb
     >>> rng = np.random.default_rng(0)
@@ -290,7 +293,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         self.confidence = confidence
         self.method = method
         self.guessed = guessed
-        self.certify = certify  # which the method of this name lets through, see MethodAndParameter
+        self.certify = certify  # the method of the same name passes it on, see MethodAndParameter
         self.training = training
         self.verbose = verbose
         self.random_state = random_state
@@ -298,16 +301,16 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True  # filled and flagged where a model takes none
+        tags.input_tags.allow_nan = True  # filled and flagged if a model takes none
         return tags
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, `certify` too, whose attribute is the method.
+        """Parameters by name, including `certify`, whose attribute is the method.
 
         Parameters
         ----------
         deep : bool, default=True
-            Whether to list those of its parts too, as in ``training__epochs``.
+            Whether to list the parameters of its parts too, as in ``training__epochs``.
 
         Returns
         -------
@@ -342,29 +345,29 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         y : array of shape (n,), default=None
             The labels; only a population has its own.
         columns : DataFrame or mapping, default=None
-            Columns that constraints use and the model must not see. By default there are only those of
-            `X`.
+            Columns that constraints use and the model must not see. By default only the columns of `X`
+            are used.
         sample_weight : array of shape (n,), default=None
             How much each row counts; by default each counts once.
         groups : str or array of shape (n,), default=None
             Which rows belong together, such as those of one customer: a column, or an id for each row.
-            They are judged by models that saw none of them, and count as one where it is said how sure a
-            promise is. By default each row is by itself, unless rows are copies of each other.
+            They are judged by models that saw none of them, and count as one row for the confidence of a
+            promise. By default each row is independent, unless rows are copies of each other.
         **others : table, tuple or Population
-            Further populations, under the names that constraints give them, as tables like `X`:
+            Further populations, by the names that constraints give them, as tables like `X`:
             ``pool=frame`` for rates that need no labels, ``steering=(frame, y)`` or ``steering=(frame,
             y, columns)`` with labels spelled as `y` is. A `rb.Population` may be weighted too.
 
         Returns
         -------
         RateConstrainedClassifier
-            Itself, fitted. There is a warning if it breaks promises on these rows; see `status_`.
+            Itself, fitted. A warning is given if it breaks promises on these rows; see `status_`.
 
         Raises
         ------
         ValueError
-            If a constraint speaks of columns, values or groups that are not in the rows, or a parameter
-            makes no sense. Promises that cannot be kept are no error.
+            If a constraint names columns, values or groups that are not in the rows, or a parameter
+            makes no sense. Promises that cannot be kept are not an error.
         """
         learners, solve, training = self._checked_parameters()
         known = None if self.known is None else known_names(self.known)
@@ -438,7 +441,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if place is not None:
                 solution, margins = safer[place], result.safer[place][1]
             solution = solution.recorded(certificate=self.certificate_)
-        if result.trace.interrupted:  # from the keyboard: what is there is used, and said to be that
+        if result.trace.interrupted:  # from the keyboard: what exists is used, with a warning
             own = solution.record.status
             solution = solution.recorded(
                 status=replace(own, message=f"{own.message.removesuffix('.')}. {INTERRUPTED}")
@@ -461,31 +464,31 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def __getstate__(self) -> Any:
-        """Without the training rows, which are for `with_constraints` alone."""
+        """Its state without the training rows, which only `with_constraints` needs."""
         return {name: value for name, value in super().__getstate__().items() if name != "_learned"}
 
     def with_constraints(self, constraints: Any) -> Any:
         """The same model with other promises, solved without another fit.
 
-        What was learned of each row stays as it is, so this takes a fraction of a second: what would
+        What was learned about each row stays as it is, so this takes a fraction of a second: what would
         90% in place of 80% cost?
 
         Parameters
         ----------
         constraints : constraint, str, or list of them
-            The promises, about the columns and the sets of rows that it was fitted for, or unions of
-            these: other bounds, fewer promises, a group and everyone.
+            The promises, about columns and sets of rows that it was fitted for, or unions of these:
+            other bounds, fewer promises, a group and everyone.
 
         Returns
         -------
         RateConstrainedClassifier
-            Another one, fitted; this one stays as it is.
+            A new fitted classifier; this one stays as it is.
 
         Raises
         ------
         ValueError
-            If it was not found by the plug-in, or the promises speak of sets of rows that were not
-            learned; then it takes a fit.
+            If it was not found by the plug-in, or the promises are about sets of rows that were not
+            learned; then a fit is needed.
 
         Examples
         --------
@@ -502,14 +505,14 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         asked, _, encoding, classes = self._learned
         people = asked.compiled.populations
         problem = knowing(asked_for(self.objective, constraints), as_guessed(self.guessed), people)
-        remedy = "Fit it anew for this, with model='mlp', say."
+        remedy = "Fit it again for this, for example with model='mlp'."
         refuse_general(problem.subject_to, "with_constraints", remedy)
         try:
             compiled = compile_again(asked.compiled, problem)
             check_referrals(compiled)
             other = learned_rules(compiled, rules)
         except ValueError as error:
-            raise ValueError(f"{error}: fit it anew for these promises") from None
+            raise ValueError(f"{error}: fit it again for these promises") from None
         own = replace(asked, compiled=compiled, certify=None, clock=TimeLimit(None))
         model = clone(self).set_params(constraints=constraints, certify=None)
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
@@ -519,7 +522,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def learned(self) -> Rules:
-        """The rules of what the plug-in learned of the training rows, which it can be asked for."""
+        """The rules of what the plug-in learned about the training rows."""
         check_is_fitted(self)
         if getattr(self, "_learned", None) is None:
             raise ValueError(
@@ -533,16 +536,16 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def coef_(self) -> Array:
         """The coefficients of linear models, (1, d) or (n_classes, d); see `get_feature_names_out`.
 
-        Of a plug-in they are those of the label's log odds; positive speaks for ``classes_[1]``.
+        For a plug-in they belong to the label's log odds; positive favors ``classes_[1]``.
         """
         check_is_fitted(self)
-        own = self.solution_.coefficients
-        if not own:
+        of_models = self.solution_.coefficients
+        if not of_models:
             raise AttributeError(
-                "coef_ is of linear models, and these are not: reasons(rows) has what moves each "
-                "decision, and sklearn.inspection.permutation_importance what matters on the whole"
+                "coef_ exists for linear models, and these are not linear: reasons(rows) shows what "
+                "moves each decision, and sklearn.inspection.permutation_importance what matters overall"
             )
-        values = np.array([*own.values()]).T
+        values = np.array([*of_models.values()]).T
         if values.ndim == 1:
             sign = 1.0 if self.solution_.classes_[1] == self.solution_.classes[1] else -1.0
             return sign * values[None]
@@ -552,16 +555,17 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def feature_importances_(self) -> Array:
         """How much each feature matters to trees, (d,); see `get_feature_names_out`.
 
-        They sum to 1, and are the mean of the models. Of a plug-in they are those of the label.
+        They sum to 1, and are the mean over the models. For a plug-in they are the importances for the
+        label.
         """
         check_is_fitted(self)
-        own = self.solution_.importances
-        if not own:
+        of_models = self.solution_.importances
+        if not of_models:
             raise AttributeError(
-                "feature_importances_ is of trees, and these models do not say what matters to them: "
-                "sklearn.inspection.permutation_importance measures it on rows"
+                "feature_importances_ exists for trees, and these models have no importances: "
+                "sklearn.inspection.permutation_importance measures them on rows"
             )
-        return np.array([*own.values()])
+        return np.array([*of_models.values()])
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """The names of the features that columns become, as in `coef_` and `feature_importances_`.
@@ -578,11 +582,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         encoding = self.solution_.encoding
-        assert encoding is not None  # or it were not fitted
+        assert encoding is not None  # otherwise it is not fitted
         return np.array(encoding.names, dtype=object)
 
     def reasons(self, X: Any, *, columns: Any = None, key: Any = None) -> Reasons:
-        """What speaks for each decision: the label, every promise, and the columns that move it.
+        """The reasons for each decision: the label, every promise, and the columns that move it.
 
         Parameters
         ----------
@@ -596,43 +600,41 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Reasons
-            The parts of each row's score, which sum to it, and what each column does; prints as a table.
+            The parts of each row's score, which sum to it, and each column's effect; prints as a table.
         """
         rows = self._rows(X)
         return self.solution_.reasons(rows, columns=columns, key=key)
 
     def _with_groups(self, X: Any, columns: Any, groups: Any) -> tuple[Any, Name | None]:
-        """The columns with ids that were given as an array, and the column that has them."""
+        """The columns with ids that were passed as an array, and the column that has them."""
         if groups is None or isinstance(groups, str):
             return columns, groups
         if isinstance(X, Population):
-            raise TypeError("groups= of a population is the name of one of its columns")
-        given = columns_by_name(columns) if columns is not None else {}
-        return with_groups(given, unmasked(groups), X.shape[0] if hasattr(X, "shape") else len(X))
+            raise TypeError("for a population, groups= is the name of one of its columns")
+        named = columns_by_name(columns) if columns is not None else {}
+        return with_groups(named, unmasked(groups), X.shape[0] if hasattr(X, "shape") else len(X))
 
     def _found(
         self, asked: Search, learners: Sequence[Learner]
     ) -> tuple[Search, SearchResult, Encoding]:
-        """The best solution by these learners; the next is asked where one breaks promises."""
+        """The best solution by these learners; the next one is tried if one breaks promises."""
         tried: list[tuple[Search, SearchResult, Encoding]] = []
-        said = ""
+        note = ""
         if ways := asked_of_every_grouping(asked.compiled.problem):
             check_groupings(asked.compiled.problem, asked.compiled)
             learners = [learner for learner in learners if learner.cross_fits]
             if not learners:
                 raise ValueError(
-                    f"{ways[0]}: rules for every grouping are found by the plug-in, and this model is "
+                    f"{ways[0]}: rules for every grouping are found by the plug-in, but this model is "
                     "trained by the game: use method='plug-in', or leave out worst="
                 )
         for learner in learners:
             if learner.cross_fits:
                 why = cannot(asked.compiled, asked, learner)
                 if why and len(learners) == 1:
-                    raise ValueError(
-                        f"method='plug-in' cannot be asked for this: {why}. Use method='game'"
-                    )
+                    raise ValueError(f"method='plug-in' cannot solve this: {why}. Use method='game'")
                 if why:
-                    said = f"It was trained by the game, since for the plug-in {why}."
+                    note = f"It was trained by the game, since for the plug-in {why}."
                     continue
                 if errors_only(asked.compiled) and not asked.compiled.stored:
                     labels = learner.labels(asked.compiled.sizes[FIRST])
@@ -647,12 +649,12 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             if latest.solution.status.feasible or latest.lets_go or asked.clock.left == 0:
                 break
         best = min(tried, key=lambda each: each[1].solution.status.violation)
-        return best[0], noted(best[1], said, [each[1] for each in tried]), best[2]
+        return best[0], noted(best[1], note, [each[1] for each in tried]), best[2]
 
     def _prepared(
         self, asked: Search, learner: Learner, seen_by: Learner | None = None
     ) -> tuple[Search, Encoding]:
-        """The search for this learner, whose rows are encoded as it takes them, or as another does."""
+        """The search for this learner, with rows encoded for it, or for the learner `seen_by`."""
         fitting, known = asked.compiled, asked.known
         features = unseen(self.features, unknown_columns(fitting.problem), fitting.first.X)
         encoding = encoding_for(fitting.first, seen_by or learner, features)
@@ -671,10 +673,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _set_aside(
         self, problem: Problem, people: dict[str, Population], seed: int, groups: Name | None
     ) -> tuple[Compiled, Compiled | None]:
-        """The problem on the rows to train on, and on the rows to certify on, if any.
+        """The problem on the training rows, and on the certification rows, if any.
 
-        Of every cell the same share is set aside, so that no group is without its part. The levels at
-        which ratios are compared with others are found on the rows to train on.
+        The same share of every cell is set aside, so every group is represented. The levels at which
+        ratios are compared are found on the training rows.
         """
         if self._share_to_certify is None:
             return compile(self._leveled(problem, people), **people), None
@@ -692,10 +694,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return fitting, aside
 
     def _leveled(self, problem: Problem, people: dict[str, Population]) -> Problem:
-        """The problem with every comparison of two ratios at a level, so that promises are of numbers.
+        """The problem with every comparison of two ratios at a level, so that bounds are numbers.
 
-        The levels are those that are best for thresholds on the same model trained without promises, of
-        rows on disk on some of them.
+        The levels are the best ones for thresholds on the same model trained without promises; for rows
+        on disk, on a sample.
         """
         if not problem.leveled:
             return problem
@@ -710,7 +712,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             guessed=None,
         )
         if referral_of(people[FIRST].classes or ()) is not None:
-            # Its three scores are those of the costs, so that offsets on them are any pair of cutoffs.
+            # Its three scores are the costs, so offsets on them give any pair of cutoffs.
             plain.set_params(objective="error_rate() + 0.2 * referred()", confidence=0.9)
         assert first.y is not None
         labels = np.asarray(label_classes(first.classes or ()))[first.y.astype(int)]
@@ -732,11 +734,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(training, Training):
             raise TypeError(f"training takes rb.Training(...), got {training!r}")
         if training.warm_start:
-            learner.starting_at(np.empty(0))  # an error before any training, if it cannot go on
+            learner.starting_at(np.empty(0))  # an error before any training, if it cannot continue
         return self._learners(learner, training), solve, training
 
     def _learners(self, learner: Learner, training: Training) -> list[Learner]:
-        """Who is asked for a solution, in turn."""
+        """The learners to try, in turn."""
         if self.method == "plug-in":
             return [as_plug_in(self.model)]
         plays = self.player != "auto" or training.warm_start or self.method == "game"
@@ -763,13 +765,13 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         columns : DataFrame or mapping, default=None
             The `known` columns that are not in `X`.
         key : array of shape (n,), default=None
-            An entity's id for each row. Where models are mixed, its hash chooses the one that decides.
-            By default the features themselves are hashed.
+            An entity's id for each row. If models are mixed, its hash chooses the one that decides. By
+            default the features themselves are hashed.
         exactly : int, default=None
-            Say yes to exactly so many of these rows, the best by score, with the promises kept among
-            them that need no labels; as in `Mixture.predict`. By default each row is decided by itself.
+            Say yes to exactly so many of these rows, the best by score, keeping the promises that need
+            no labels; as in `Mixture.predict`. By default each row is decided by itself.
         **others
-            Nothing else is taken; what other libraries take here is refused with what to write.
+            Nothing else is accepted; arguments of other libraries are refused with a hint.
 
         Returns
         -------
@@ -783,10 +785,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return self.solution_.predict(rows, columns=columns, key=key, exactly=exactly)
 
     def predict_proba(self, X: Any) -> Array:
-        """The probability of each label, whatever is decided.
+        """The probability of each label, whatever the decision.
 
-        ``solution_.calibration`` says on which rows it was calibrated: out of fold with `confidence`,
-        otherwise on held-out rows, and where there are none on the training rows.
+        ``solution_.calibration`` names the rows it was calibrated on: out of fold with `confidence`,
+        otherwise held-out rows, or without these the training rows.
 
         Parameters
         ----------
@@ -852,14 +854,14 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         float
-            The share of right decisions, whatever the objective was. A row that is referred is not
-            decided, so it does not count as right; ``accuracy(decided)`` in an audit leaves it out.
+            The share of right decisions, whatever the objective was. A referred row is not decided, so
+            it does not count as right; ``accuracy(decided)`` in an audit leaves it out.
         """
         if isinstance(X, Population):
             check_whole_population(X, y=y, sample_weight=sample_weight)
             labels = class_array(X.classes or ())[np.asarray(X.y).astype(np.intp)]
             return float(np.average(self.predict(X) == labels, weights=X.weights))
-        if self.refer is not None:  # of which scikit-learn knows nothing
+        if self.refer is not None:  # scikit-learn has no referrals
             labels = class_array(self.solution_.classes)[trained_labels(y, self.solution_.classes)]
             return float(np.average(self.predict(X) == labels, weights=sample_weight))
         return float(super().score(X, y, sample_weight))
@@ -918,7 +920,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         key: Name | None = None,
         **others: Any,
     ) -> Certificate:
-        """Whether the promises hold on new rows, shown on rows it has not seen, as by `rb.certify`.
+        """Whether the promises hold on new rows, tested on unseen rows as by `rb.certify`.
 
         The parameter of the same name sets rows aside for a certificate in `fit`.
 
@@ -933,7 +935,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n,), default=None
             How much each row counts; by default each counts once.
         confidence : float, default=0.95
-            A certificate that should not hold does so with a probability of at most one minus this.
+            A false certificate has a probability of at most one minus this.
         in_expectation : bool, default=False
             Whether to certify a mixture's expectation over its members. By default the decisions that it
             makes are certified, since those are what people get.
@@ -946,7 +948,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Certificate
-            What holds, by which test, and how many rows it would take.
+            What holds, by which test, and how many rows would be needed.
         """
         rows = self._rows(X)
         return self.solution_.certify(
@@ -978,26 +980,26 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         return self.solution_.save(path)
 
     def to_onnx(self, path: str | Path, *, choose: Literal["key", "uniform"] = "key") -> Path:
-        """Write the fitted model with its encoding to an ONNX file, as ``docs/onnx.md`` says.
+        """Write the fitted model with its encoding to an ONNX file, as ``docs/onnx.md`` describes.
 
         Parameters
         ----------
         path : str or path
-            Where to.
+            The file to write.
         choose : {"key", "uniform"}, default="key"
-            What the file takes where models are mixed, to choose the one that decides: an entity's
-            whole-number id, which it hashes as `predict` does, or a number in [0, 1).
+            The file's input for choosing among mixed models: an entity's whole-number id, which the file
+            hashes as `predict` does, or a number in [0, 1).
 
         Returns
         -------
         Path
-            Where it is.
+            The file.
         """
         check_is_fitted(self)
         return self.solution_.to_onnx(path, choose=choose)
 
     def set_params(self, **parameters: Any) -> Any:
-        """Set parameters, those of parts too, also where a part is only named: ``model__l2``.
+        """Set parameters, also of parts, even if a part is given by name: ``model__l2``.
 
         Parameters
         ----------
@@ -1022,7 +1024,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             return X
         X, encoding = unmasked(X), self.solution_.encoding
         if encoding is not None and encoding.from_frame:
-            return X  # its columns are found by their names, or it is refused for having none
+            return X  # its columns are found by their names, or it is refused if it has none
         return validate_data(self, X, accept_sparse="csr", reset=False, ensure_all_finite="allow-nan")
 
 
@@ -1032,7 +1034,7 @@ def fitted(
     """The classifier for a compiled problem, trained on its rows; `options` are its parameters.
 
     `groups` is the column that says which rows belong together. Another `problem` may be given, such as
-    one whose comparisons of ratios need a model to be compiled. Who asks for it says its status.
+    one whose comparisons of ratios need a model to be compiled. The caller reports its status.
     """
     problem, people, classes = problem or compiled.problem, compiled.first, compiled.classes
     assert people.y is not None
@@ -1056,9 +1058,9 @@ def fitted(
 
 
 def fitted_plainly(compiled: Compiled, **options: Any) -> RateConstrainedClassifier:
-    """The same classifier, trained without promises; only for few errors if the goal is not a sum."""
+    """The same classifier, trained without promises; it minimizes errors if the goal is not a sum."""
     problem = compiled.problem if compiled.goal is None else Problem("error_rate()")
-    if referral_of(compiled.classes) is not None:  # or every row were referred
+    if referral_of(compiled.classes) is not None:  # otherwise every row would be referred
         problem = Problem("error_rate() + referred()")
     return fitted(compiled, problem.promising(()), **options)
 

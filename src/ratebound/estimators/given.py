@@ -1,4 +1,4 @@
-"""What `fit` and audits are given: people's tables and labels as populations, and how they are checked.
+"""The input of `fit` and audits: users' tables and labels as populations, and how they are checked.
 
 Rows and labels are checked as scikit-learn does, or come as a population with its own.
 """
@@ -45,9 +45,9 @@ from ratebound.tables.encoding import Encoding
 from ratebound.tables.fitting import fit_encoding, fit_to_arrays, fit_to_pieces
 from ratebound.tables.treatments import Features, as_features
 
-FEW_CLASSES = 20  # that may have any number of rows; and that an error lists
-ROWS_PER_CLASS = 10  # that more of them have on average, or they are numbers
-# What other libraries call the columns that promises are about.
+FEW_CLASSES = 20  # classes that may have any number of rows, and that an error lists
+ROWS_PER_CLASS = 10  # rows per class on average if there are more; with fewer, labels are numbers
+# Other libraries' names for the columns that promises are about.
 GROUPS = {"sensitive_features", "sensitive_feature", "sensitive_attributes", "sensitive_attribute",
           "sensitive", "protected_attributes", "protected_attribute", "protected", "prot_attr", "groups",
           "group", "demographics", "a"}  # fmt: skip
@@ -56,9 +56,9 @@ GROUPS = {"sensitive_features", "sensitive_feature", "sensitive_attributes", "se
 def given_rows(
     estimator: Any, X: Any, y: Any, columns: Any, sample_weight: Any
 ) -> tuple[Population, tuple[Any, ...]]:
-    """The rows to train `estimator` on, and the classes in the order that rates have them.
+    """The rows to train `estimator` on, and the classes in the order used by rates.
 
-    The estimator is given the attributes that scikit-learn expects of it.
+    The estimator gets the attributes that scikit-learn expects.
     """
     if not isinstance(X, Population):
         check_order(X, {"y": y, "sample_weight": sample_weight})
@@ -71,7 +71,7 @@ def given_rows(
     check_whole_population(X, y=y, columns=columns, sample_weight=sample_weight)
     check_positive(X, estimator.positive_label)
     classes = classes_in({FIRST: X}, FIRST)
-    assert X.y is not None  # or it has been refused
+    assert X.y is not None  # otherwise it has been refused
     if estimator.refer is not None and referral_of(classes) != estimator.refer:
         classes = with_referral(label_classes(classes), estimator.refer)
         X = X.among(classes)
@@ -84,10 +84,10 @@ def given_rows(
 
 
 def _checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
-    """X as given or as an array, labels, weights; all checked as scikit-learn does."""
+    """X as passed or as an array, labels, weights; all checked as in scikit-learn."""
     from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-    if y is not None:  # which scikit-learn has a message for
+    if y is not None:  # scikit-learn has a message for None
         labels = label_values(y)
         classes = classes_of(labels)
         column_or_1d(y, warn=True)
@@ -105,7 +105,7 @@ def _checked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, A
         raise ValueError("X is a table without columns, so there is nothing to train on")
     else:
         X, y = validate_data(estimator, X, y, accept_sparse="csr", ensure_all_finite="allow-nan")
-    if y.dtype.kind != "f":  # which scikit-learn has a message for, as numbers
+    if y.dtype.kind != "f":  # for numbers, scikit-learn has a message
         check_classes(classes, len(y))
     check_targets(y)
     check_classes(classes, len(y))
@@ -118,14 +118,14 @@ def _name_features(estimator: Any, names: Sequence[Any]) -> None:
     processes.check_same("rows with the features", list(names))
     estimator.n_features_in_ = len(names)
     vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
-    if all(isinstance(name, str) for name in names):  # the only names scikit-learn knows
+    if all(isinstance(name, str) for name in names):  # scikit-learn accepts only such names
         estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
 def labelled(X: Any, labels: Array, columns: Any, weights: Any, classes: tuple[Any, ...]) -> Population:
-    """Rows whose `labels` (n,) are places of `classes`, with what constraints may speak of.
+    """Rows whose `labels` (n,) are places of `classes`, with the columns that constraints may use.
 
-    Labels go by their names, so that an existing model's decisions may be spelled as they are.
+    Labels are stored by their names, so an existing model's decisions may be spelled likewise.
     """
     check_order(X, {"columns": columns})
     spoken_of = columns_by_name(X if frame_columns(X) else None) | columns_by_name(columns)
@@ -134,7 +134,7 @@ def labelled(X: Any, labels: Array, columns: Any, weights: Any, classes: tuple[A
 
 
 def check_whole_population(population: Population, **beside: Any) -> None:
-    """Raise where something is given beside a population that is a part of it, or labels are missing."""
+    """Raise if a part of a population is given beside it, or labels are missing."""
     parts = {"y": "label", "sample_weight": "weight", "columns": "columns"}
     for name, given in beside.items():
         if given is not None:
@@ -144,16 +144,16 @@ def check_whole_population(population: Population, **beside: Any) -> None:
                 f"{type(population).__name__}(..., {part}=...)"
             )
     if population.y is None:
-        raise ValueError(f"{population!r} has no labels: give it some, so that a model can learn them")
+        raise ValueError(f"{population!r} has no labels: give it labels, so that a model can learn them")
 
 
 def check_positive(population: Population, positive: Any) -> None:
-    """Raise where `positive_label` says another yes than a population does."""
+    """Raise if `positive_label` and a population disagree on yes."""
     classes = label_classes(population.classes or ())
     if positive is not None and (len(classes) != 2 or classes[1] != positive):
         raise ValueError(
-            f"positive_label is {positive!r}, and the classes of the population are {some(classes)}: "
-            "say which label is yes where it is made, positive=..."
+            f"positive_label is {positive!r}, but the classes of the population are {some(classes)}: "
+            "set its yes with rb.Population(..., positive=...)"
         )
 
 
@@ -171,7 +171,7 @@ def classes_of(labels: Array) -> Array:
 
 
 def asked_for(objective: Any, constraints: Any) -> Problem:
-    """The problem that these say; the promises of an objective that is a problem count too."""
+    """The problem of these arguments; the promises of an objective that is a problem count too."""
     problem = Problem.stated(objective, constraints)
     if isinstance(objective, Problem):
         others = [promise for promise in objective.subject_to if promise not in problem.subject_to]
@@ -180,25 +180,25 @@ def asked_for(objective: Any, constraints: Any) -> Problem:
 
 
 def check_own(problem: Problem, learner: Learner, model: Any, known: Any, certify: float | None) -> None:
-    """Raise where a constraint of one's own cannot be trained for, or not with these parameters."""
+    """Raise if a custom constraint cannot be trained for, or not with these parameters."""
     names = ", ".join(each.name for each in general(problem.subject_to))
     if not names:
         return
     if learner.cross_fits:
         raise ValueError(
-            f"{names}: a constraint of one's own (rb.constraint) is a function that the model descends, "
-            "and the plug-in descends nothing: leave method= out, and use model='mlp', say"
+            f"{names}: a custom constraint (rb.constraint) is a function that training descends, but "
+            "the plug-in descends none: leave method= out, and use for example model='mlp'"
         )
     if not issubclass(learner.fit, Differentiating):
         raise ValueError(
-            f"{names}: a constraint of one's own (rb.constraint) is a function that the model descends, "
-            f"and model={model!r} cannot: use model='mlp', model='lattice', a PyTorch module "
-            "or rb.Torch(...)"
+            f"{names}: a custom constraint (rb.constraint) is a function that training descends, but "
+            f"model={model!r} cannot: use model='mlp', model='lattice', a PyTorch module or "
+            "rb.Torch(...)"
         )
     if certify is not None:
         raise ValueError(
-            f"certify={certify}: {names} is a constraint of one's own, and nothing can be "
-            "proved of it on new rows: leave certify= out, and certify the promises about rates, "
+            f"certify={certify}: {names} is a custom constraint, and nothing can be shown about it on "
+            "new rows: leave certify= out, and certify the promises about rates, "
             "rb.certify(rb.Problem(...), model, rows)"
         )
     if known is not None:
@@ -209,15 +209,15 @@ def check_own(problem: Problem, learner: Learner, model: Any, known: Any, certif
 
 
 def check_targets(y: Array) -> None:
-    """Raise where labels are no classes, in scikit-learn's words and with a remedy."""
-    from sklearn.utils.multiclass import check_classification_targets  # deciding needs none of it
+    """Raise if labels are not classes, in scikit-learn's words and with a remedy."""
+    from sklearn.utils.multiclass import check_classification_targets  # not needed for deciding
 
     try:
         check_classification_targets(y)
     except ValueError as error:
         words = str(error).rstrip(".")
         raise ValueError(
-            f"{words}. y holds {some(distinct(y))}: where each of these is a class, make them texts, "
+            f"{words}. y holds {some(distinct(y))}: if each of these is a class, make them texts, "
             "y.astype(str); otherwise put them into bands, or make it yes or no"
         ) from None
 
@@ -228,19 +228,19 @@ def check_classes(classes: Array, rows: int) -> None:
         raise ValueError("X has no rows, so there is nothing to train on")
     if len(classes) < 2:
         raise ValueError(
-            f"y needs two classes or more, and it has 1 class, {some(classes.tolist())}: train on rows "
+            f"y needs two classes or more, but has 1 class, {some(classes.tolist())}: train on rows "
             "of another class too"
         )
     if len(classes) > FEW_CLASSES and ROWS_PER_CLASS * len(classes) > rows:
         raise ValueError(
             f"y has {len(classes):,} different labels in {rows:,} rows, {some(classes.tolist())}, so "
-            f"classes would have fewer than {ROWS_PER_CLASS} rows each: where these are numbers, put "
+            f"classes would have fewer than {ROWS_PER_CLASS} rows each: if these are numbers, put "
             "them into bands, or make it yes or no"
         )
 
 
 def in_order(classes: Array, positive: Any) -> tuple[Any, ...]:
-    """The classes in the order that rates have them: of two, no and then yes, which is `positive`."""
+    """The classes in the order used by rates: with two, no and then yes, which is `positive`."""
     ordered = tuple(classes)
     if positive is None:
         return ordered
@@ -248,20 +248,20 @@ def in_order(classes: Array, positive: Any) -> tuple[Any, ...]:
         raise ValueError(f"positive_label {positive!r} is not among y's {classes}")
     if len(ordered) > 2:
         raise ValueError(
-            f"positive_label says which of two classes is yes, and y has {len(ordered)}: leave it out, "
-            f"and say of which class a rate speaks, as in recall(of={value_text(positive)})"
+            f"positive_label says which of two classes is yes, but y has {len(ordered)}: leave it "
+            f"out, and name the class of each rate, as in recall(of={value_text(positive)})"
         )
     return ordered if labels_of(classes, positive).yes == ordered[1] else ordered[::-1]
 
 
 def trained_labels(y: Any, classes: tuple[Any, ...]) -> Array:
-    """The place of each label among the classes that were trained on, (n,), without a referral."""
+    """The place of each label among the trained classes, (n,), without a referral."""
     labels, classes = label_values(y), label_classes(classes)
     places = places_among(labels, classes)
     if (places < 0).any():
         others = some(list(dict.fromkeys(labels[places < 0].tolist())))
         raise ValueError(
-            f"y holds labels that were not trained on: {others}; those were {some(classes)}"
+            f"y holds labels that were not in training: {others}; the trained labels are {some(classes)}"
         )
     return places
 
@@ -269,7 +269,7 @@ def trained_labels(y: Any, classes: tuple[Any, ...]) -> Array:
 def other_populations(
     others: Mapping[str, Any], classes: tuple[Any, ...], problem: Problem
 ) -> dict[str, Any]:
-    """Further populations by name, each a table, (table, labels), (table, labels, columns) or made.
+    """Further populations by name: a table, (table, labels), (table, labels, columns) or made.
 
     >>> asked = Problem("error_rate()", ['positive_rate(on="pool") <= 0.2'])
     >>> other_populations({"pool": np.zeros((3, 1))}, ("no", "yes"), asked)
@@ -286,20 +286,20 @@ def other_populations(
 
 
 def check_spoken_of(others: Iterable[str], problem: Problem) -> None:
-    """Raise where a problem does not speak of a population: then its name is a slip."""
+    """Raise if a problem does not name a population: then its name is a mistake."""
     _check_groups(others, problem)
     for name in _unspoken_of(others, problem):
         meant = nearest(name, [*_spoken_of(problem), "sample_weight", "columns"])
         raise TypeError(
-            f"{name}= is not an argument, and no constraint speaks of such a population{meant} A "
-            f'constraint speaks of one by on="{name}"'
+            f"{name}= is not an argument, and no constraint names such a population{meant} A "
+            f'constraint names one by on="{name}"'
         )
 
 
 def check_referrals(compiled: Compiled) -> None:
-    """Raise where referring every row keeps all promises and costs the least: nothing would be decided.
+    """Raise if referring every row keeps all promises and costs the least: nothing would be decided.
 
-    That is where nothing is said against a referral, which is no error.
+    That happens if nothing limits referrals, since a referral is not an error.
     """
     if referral_of(compiled.classes) is None:
         return
@@ -311,7 +311,7 @@ def check_referrals(compiled: Compiled) -> None:
     free = compiled.goal is None and bool((block_costs(compiled) >= -TOLERANCE).all())
     if free and objective <= least and (violations <= TOLERANCE).all():
         raise ValueError(
-            f"{compiled.problem.aim}: a referral is not an error, and nothing is said against it, so "
+            f"{compiled.problem.aim}: a referral is not an error, and nothing limits it, so "
             'every row would be referred: promise few, as in "referred() <= 0.15", or give it a price, '
             'as in objective="error_rate() + 0.2 * referred()"'
         )
@@ -328,42 +328,42 @@ def block_costs(compiled: Compiled) -> Array:
 
 
 def unknown_columns(problem: Problem) -> dict[Name, str]:
-    """The columns that no model may see, since new rows have none, and what each holds."""
+    """The columns that no model may see, since new rows lack them, and what each holds."""
     experts = (rate.expert for rate in problem.rates if rate.expert is not None)
     audited = (each.audited for each in problem.guessed if each.audited is not None)
     return dict.fromkeys(
-        experts, "is what an expert decides, which is not known before a row is referred"
-    ) | dict.fromkeys(audited, "has the true group of audited rows, which is not known of new ones")
+        experts, "is an expert's decision, which is not known before a row is referred"
+    ) | dict.fromkeys(audited, "has the true group of audited rows, which is not known for new rows")
 
 
 def unseen(
     features: Features | Sequence[Name] | None, columns: Mapping[Name, str], X: Any
 ) -> Features | Sequence[Name] | None:
-    """The features that a model may see, without these columns of a table, each with what it holds."""
+    """The features that a model may see, without these columns, each with what it holds."""
     there = [name for name in columns if name in frame_columns(X)]
     if not there:
         return features
-    own = as_features(features)
-    if named := [name for name in there if name in (own.only or ())]:
+    visible = as_features(features)
+    if named := [name for name in there if name in (visible.only or ())]:
         raise ValueError(f"features: {named[0]!r} {columns[named[0]]}: leave it out of features")
-    if own.only is not None:
-        return own
-    return replace(own, exclude=[*own.exclude, *(name for name in there if name not in own.exclude)])
+    if visible.only is not None:
+        return visible
+    return replace(
+        visible, exclude=[*visible.exclude, *(name for name in there if name not in visible.exclude)]
+    )
 
 
 def _check_groups(others: Iterable[str], problem: Problem) -> None:
-    """Raise where groups are given as other libraries take them, and not as columns."""
+    """Raise if groups are given as other libraries take them, not as columns."""
     refuse_groups(_unspoken_of(others, problem))
 
 
 def refuse_groups(names: Iterable[str], deciding: bool = False) -> None:
-    """Raise if one of these arguments is what other libraries call groups; say what is given here."""
+    """Raise if an argument is another library's name for groups; the error says what to write."""
     use = "give the columns that constraints use as columns=, as in columns={'sex': sex}, and name them "
     use += "in constraints, as in equal_opportunity(sex, slack=0.05)"
     if deciding:
-        use = (
-            "a decision looks at the columns that the model was trained on. Groups that thresholds are "
-        )
+        use = "a decision uses the columns that the model was trained on. Groups that thresholds are "
         use += "set by are named in training, known=['sex'], and given as columns={'sex': sex}"
     for name in names:
         if name.lower() in GROUPS:
@@ -371,8 +371,8 @@ def refuse_groups(names: Iterable[str], deciding: bool = False) -> None:
 
 
 def _spoken_of(problem: Problem) -> set[str]:
-    own = (each.on for each in general(problem.subject_to))
-    return {on for on in (*(rate.on for rate in problem.rates), *own) if on is not None}
+    custom = (each.on for each in general(problem.subject_to))
+    return {on for on in (*(rate.on for rate in problem.rates), *custom) if on is not None}
 
 
 def _unspoken_of(others: Iterable[str], problem: Problem) -> list[str]:
@@ -383,11 +383,16 @@ def _population(given: Any, classes: tuple[Any, ...]) -> Population:
     classes = tuple(map(plain_value, classes))
     if isinstance(given, Population):
         yes = classes[1]
-        own = given.labels.yes  # truth values are yes and no by any name
-        if len(label_classes(classes)) == 2 and own is not None and own is not True and own != yes:
+        positive = given.labels.yes  # truth values mean yes and no under any name
+        if (
+            len(label_classes(classes)) == 2
+            and positive is not None
+            and positive is not True
+            and positive != yes
+        ):
             raise ValueError(
-                f"it takes {own!r} for yes, and the labels y {yes!r}: make it "
-                f"rb.Population(..., positive={yes!r}), or pass (table, labels)"
+                f"its yes is {positive!r}, but the yes of y is {yes!r}: make it rb.Population(..., "
+                f"positive={yes!r}), or pass (table, labels)"
             )
         return given
     if isinstance(given, tuple) and len(given) in (2, 3):
@@ -406,7 +411,7 @@ def _population(given: Any, classes: tuple[Any, ...]) -> Population:
 def encoded(
     people: Mapping[str, Population], encoding: Encoding, spoken_of: Sequence[Name]
 ) -> dict[str, Population]:
-    """The populations as the model sees them, with the columns that are spoken of."""
+    """The populations as the model sees them, with the columns that promises use."""
     seen = {}
     for name, each in people.items():
         try:
@@ -414,35 +419,35 @@ def encoded(
         except ValueError as error:
             if name == FIRST:
                 raise
-            raise ValueError(f"{name}: its X must be like the X to train on, and {error}") from None
+            raise ValueError(f"{name}: its X must be like the training X: {error}") from None
     return seen
 
 
 def encoding_for(
     population: Population, learner: Learner, features: Features | Sequence[Name] | None
 ) -> Encoding:
-    """The encoding of these rows for a learner; rows on disk are gone through once."""
+    """The encoding of these rows for a learner; rows on disk are read once."""
     if not population.stored:
         takes = {"takes_sparse": learner.takes_sparse, "takes_missing": learner.takes_missing}
         return fit_encoding(population.X, population.weights, features, learner.style, **takes)
     pieces = ((piece.X, piece.weights) for piece in population.pieces(inputs=True))
-    missing = learner.takes_missing  # a sparse matrix is not taken, since batches on disk are arrays
+    missing = learner.takes_missing  # a sparse matrix is not accepted, since batches on disk are arrays
     if not frame_columns(population.X):
         return fit_to_arrays(pieces, features, learner.style, takes_missing=missing)
     return fit_to_pieces(pieces, features, learner.style, takes_missing=missing, coded=True)
 
 
 def check_on_disk(model: Any, learners: Sequence[Learner], people: Mapping[str, Population]) -> None:
-    """Raise where rows are on disk or shared out and a model needs them all here, before any is read.
+    """Raise if rows are on disk or shared out but a model needs all of them here, before any is read.
 
-    It is trained by the first of the `learners` that can be; only the last trains in several processes.
+    The first possible one of the `learners` trains; only the last one trains in several processes.
     """
     stored = any(each.stored for each in people.values())
     if stored and not any(learner.takes_stored for learner in learners):
         raise ValueError(
-            f"model={model!r} needs all rows in memory, and these are on disk: use 'linear', 'mlp', "
+            f"model={model!r} needs all rows in memory, but these are on disk: use 'linear', 'mlp', "
             "'lightgbm', 'xgboost' or a classifier with partial_fit, with confidence= and without "
-            "player=; or train on what their in_memory() gives"
+            "player=; or train on their in_memory()"
         )
     if any_shared(people) and not learners[-1].takes_stored:
         raise ValueError(
