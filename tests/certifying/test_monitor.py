@@ -409,7 +409,7 @@ def test_a_comparison_of_two_ratios_is_watched_as_it_was_asked_for():
 @pytest.mark.parametrize(
     ("how", "given", "reason"),
     [
-        ({}, {"day": [1, 2], "now": 5}, r"now= needs rb\.Monitor"),
+        ({}, {"day": [1, 2], "now": 5}, r"now= needs rb.Monitor"),
         ({"decided": "day"}, {"day": [1, 2, 3], "now": 5}, "column 'day' has 3 rows"),
         ({"decided": "day"}, {"day": [1, 2]}, "say which moment it is by now="),
         ({"decided": "date"}, {"day": [1, 2], "now": 5}, "no column 'date' is given"),
@@ -518,7 +518,7 @@ def in_promise(**changes):
 @pytest.mark.parametrize(
     "change",
     [
-        changed(format="other"), changed(version=2), changed(confidence=7), changed(problem={}),
+        changed(format="other"), changed(version=1), changed(confidence=7), changed(problem={}),
         changed(promises=[]), changed(batches={}),
         changed(batches={"train": [1]}), changed(clocks={}), changed(wait=-1),
         changed(rows={"train": -1}), changed(rows={"other": 1}),

@@ -14,7 +14,7 @@ def test_a_table_at_a_time(run, model, tmp_path):
     state = tmp_path / "state.json"
     columns = make_people(600, seed=2)
     whole = write_csv(tmp_path / "whole.csv", columns)
-    ask = ["--label", "income", "--state"]
+    ask = ["--label", "income", "--now", "2026-03-31", "--state"]
     for start in range(0, 600, 200):
         some = {name: values[start : start + 200] for name, values in columns.items()}
         answer = run("monitor", model, write_csv(tmp_path / "some.csv", some), *ask, state)
@@ -26,10 +26,13 @@ def test_a_table_at_a_time(run, model, tmp_path):
     assert [len(each.pop("batches")["train"]) for each in states] == [1, 3]
     assert states[0] == states[1]
     mixture, table = rb.load(model), read_table(whole)
-    python = rb.Monitor(mixture.problem, classes=mixture.classes)  # the labels keep their names
-    said = mixture.predict(table) == ">50K"
-    python.update(said, table["income"] == ">50K", {"sex": table["sex"]})
+    python = rb.Monitor(mixture.problem, classes=mixture.classes, training=mixture)
+    python.update(mixture.predict(table), table["income"], table.values, now="2026-03-31")
     assert states[1] | {"batches": {"train": []}} == json.loads(python.to_json())
+    with_no_month = rb.Monitor(mixture.problem, classes=mixture.classes)  # the labels keep their names
+    said = mixture.predict(table) == ">50K"
+    with_no_month.update(said, table["income"] == ">50K", {"sex": table["sex"]})
+    assert states[1]["promises"] == json.loads(with_no_month.to_json())["promises"]
 
 
 def test_strata(run, refused, model, new_people, tmp_path):
@@ -70,7 +73,7 @@ def test_a_file_counts_once_wherever_it_lies(run, model, tmp_path):
     assert state.read_bytes() == before
 
 
-def test_two_runs_at_once_lose_nothing_without_a_word(run, refused, model, tmp_path, monkeypatch):
+def test_two_runs_at_once_lose_nothing(run, model, tmp_path, monkeypatch):
     """Another run ends while this one reads its rows."""
     state = tmp_path / "state.json"
     tables = [write_csv(tmp_path / f"{i}.csv", make_people(100, seed=i)) for i in range(3)]
@@ -85,9 +88,11 @@ def test_two_runs_at_once_lose_nothing_without_a_word(run, refused, model, tmp_p
         return update(self, *rows, **given)
 
     monkeypatch.setattr(rb.Monitor, "update", slow)
-    assert "load it and take in these rows again" in refused("monitor", model, tables[2], *ask)
-    assert json.loads(state.read_text("utf-8"))["rows"] == {"train": 200}
     assert "after 300 rows" in run("monitor", model, tables[2], *ask).out
+    kept = json.loads(state.read_text("utf-8"))
+    assert kept["rows"] == {"train": 300}
+    assert sum(each["rows"] for each in rb.Monitor.load(state).to_dict()["months"]) == 300
+    assert len(kept["batches"]["train"]) == 3
 
 
 def test_an_alarm_is_the_exit_status_and_stays(run, model, tmp_path):
@@ -143,3 +148,39 @@ def test_an_area_is_refused_once_and_with_its_own_remedy(run, refused, people, t
     said = refused("monitor", tmp_path / "model", people, "--label", "income", "--state", tmp_path / "s")
     assert said.count("the promise roc_auc") == 1
     assert said.endswith("promise recall() and false_positive_rate() instead\n")
+
+
+def test_labels_that_come_later_and_the_page_by_month(run, model, tmp_path):
+    """Rows once without labels, then a file of ids and labels alone; the second time it counts nothing."""
+    state, page, columns = tmp_path / "state.json", tmp_path / "page.html", make_people(300, seed=2)
+    columns["id"] = [f"{i:04}" for i in range(300)]
+    columns["day"] = [f"2026-{1 + i // 100:02}-{1 + i % 28:02}" for i in range(300)]
+    labels = {"id": columns["id"], "income": columns["income"]}
+    rows = columns | {"income": [""] * 300}
+    ask = ["--label", "income", "--state", state, "--decided", "day", "--wait", "30", "--key", "id"]
+    answer = run("monitor", model, write_csv(tmp_path / "rows.csv", rows), *ask, "--now", "2026-03-31")
+    assert "Monitor after 0 rows" in answer.out
+    later = write_csv(tmp_path / "labels.csv", labels)
+    ask += ["--now", "2026-04-10", "--html", page, "--json", tmp_path / "said.json"]
+    answer = run("monitor", model, later, *ask)
+    said = json.loads((tmp_path / "said.json").read_text("utf-8"))
+    assert [each["labelled"] for each in said["months"]] == [100, 100, 100]
+    assert said["rows"]["train"] == sum("2026-03-01" < day <= "2026-03-11" for day in columns["day"])
+    assert said["left_out"]["train"]["unlabelled"] == sum(day <= "2026-03-01" for day in columns["day"])
+    assert {each["name"] for each in said["months"][0]["features"]} >= {"age", "city"}
+    assert "Drift of features" in page.read_text("utf-8")
+    assert "was taken in before" in run("monitor", model, later, *ask).err
+    other = write_csv(tmp_path / "more.csv", {"id": ["0001", "9999"], "income": [">50K", ">50K"]})
+    assert "2 of 2 labels are of rows that wait for none" in run("monitor", model, other, *ask).err
+    assert json.loads((tmp_path / "said.json").read_text("utf-8")) == said
+
+
+def test_months_of_decisions_without_a_model(run, tmp_path):
+    columns = make_people(200, seed=2)
+    columns["month"] = ["2026-01"] * 120 + ["2026-02"] * 80
+    columns["said"] = ["yes" if age > 40 else "no" for age in columns["age"]]
+    table, said = write_csv(tmp_path / "rows.csv", columns), tmp_path / "said.json"
+    ask = ["--decision", "said", "--require", 'positive_rate(sex == "Female") >= 0.1']
+    ask += ["--state", tmp_path / "s.json", "--month-of", "month", "--json", said]
+    assert "2026-02" in run("monitor", table, *ask).out
+    assert [each["rows"] for each in json.loads(said.read_text("utf-8"))["months"]] == [120, 80]

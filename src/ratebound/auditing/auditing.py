@@ -381,6 +381,23 @@ def counted_as_trained(problem: Problem, model: Any) -> tuple[Problem, tuple[Con
     return counted.promising(promises), trained_for.constraints
 
 
+def measured_promises(problem: Problem, tally: Tally, confidence: float) -> list[Promise]:
+    """Every promise on tallied rows; one whose groups have no rows there is not measured."""
+    promises = []
+    for each in problem.subject_to:
+        assert isinstance(each, Constraint | Parity)
+        ends = each.at(0.5) if isinstance(each, Parity) else [each]
+        try:
+            compiled = compile_on(problem.promising(ends), tally.populations, called(FIRST))
+        except (NoRows, NoSuchValue) as error:
+            why = str(error)
+            promises.append(Promise(str(each), each.name, each.relation, unit=_unit(each), why=why))
+            continue
+        own = measured_parity(each, tally, confidence) if isinstance(each, Parity) else None
+        promises.append(own or measured(compiled, tally, confidence)[1][0])
+    return promises
+
+
 def measurable(
     problem: Problem, tally: Tally, known: Sequence[Constraint], first: str
 ) -> tuple[Compiled | None, dict[Constraint | Parity, str]]:

@@ -136,8 +136,10 @@ def protected_columns(people: Population) -> list[Name]:
     return [name for name in people.column_names if looks_protected(name)]
 
 
-def groups_of(people: Population, name: Name) -> dict[str, Array] | str:
+def groups_of(people: Population, name: Name, *, banded: bool = False) -> dict[str, Array] | str:
     """The groups of a column by name, as rows (n,), with ages in bands; or why it has none.
+
+    With `banded`, a few different ages have bands too.
 
     >>> list(groups_of(Population(None, columns={"sex": ["f", "m", None]}), "sex"))
     ['sex == "f"', 'sex == "m"', 'missing(sex)']
@@ -157,7 +159,7 @@ def groups_of(people: Population, name: Name) -> dict[str, Array] | str:
             return "dates"
         held = np.unique(values[~read.missing])
         aged = bool(set(re.findall(r"[a-z]+", str(name).casefold())) & AGE)
-        if aged and len(held) > len(BANDS) + 1:
+        if aged and (banded or len(held) > len(BANDS) + 1):
             ends = [-np.inf, *BANDS, np.inf]
             for low, high in pairwise(ends):
                 groups[_band(written, low, high)] = (values >= low) & (values < high)

@@ -47,14 +47,14 @@ def read_batch(
     for name in existing:
         if name in named:
             named[name] = read(named[name], f"column {name!r}")
-    _check_lengths(len(decided), labels, named)
+    check_lengths(len(decided), labels, named)
     truth = None if labels is None else read(labels, "labels")
     rows = Population(np.zeros((len(decided), 1)), truth, columns=named, classes=classes)
     told = names[-score_count(len(names)) :, None]  # of two classes yes alone
     return StreamBatch(rows, np.where(decided == told, 1.0, -1.0)[None], _strata(rows, strata))
 
 
-def _check_lengths(count: int, labels: Any, columns: dict[Any, Any]) -> None:
+def check_lengths(count: int, labels: Any, columns: dict[Any, Any]) -> None:
     """Raise unless there is a label, if any, and a value of each column for each decision."""
     for what, part in {"labels": labels, **{f"column {n!r}": v for n, v in columns.items()}}.items():
         if part is not None and length(part, what) != count:
@@ -130,22 +130,20 @@ class LabelClock:
 
 def in_time(
     rows: tuple[Any, Any, dict[Any, Any]], decided: str, wait: float, now: Any, clock: LabelClock
-) -> tuple[tuple[Any, Any, dict[Any, Any]], LabelClock]:
-    """The rows whose time has come, decisions, labels and columns, in the order of decision.
+) -> tuple[Array, Array, LabelClock]:
+    """The rows whose time has come, in the order of decision, and which of them have a label.
 
     A row's time comes `wait` after it was decided. If it has no label by then, it is left out. Rows of
     one moment are taken in an order that is drawn, the same one for the same rows.
 
     >>> rows = [1, 1, 0], [None, 1, 0], {"day": ["2024-01-02", "2024-01-03", "2024-01-01"]}
-    >>> (decisions, labels, _), clock = in_time(rows, "day", 30, "2024-02-01", LabelClock())
-    >>> decisions.tolist(), labels.tolist(), clock.early, clock.unlabelled
-    ([0], [0], 1, 1)
+    >>> chosen, labelled, clock = in_time(rows, "day", 30, "2024-02-01", LabelClock())
+    >>> chosen.tolist(), labelled.tolist(), clock.early, clock.unlabelled
+    ([2, 0], [True, False], 1, 1)
     """
     decisions, labels, columns = rows
-    if decided not in columns:
-        raise ValueError(f"no column {decided!r} is given, which says when rows were decided")
-    _check_lengths(length(decisions, "decisions"), labels, columns)
-    moments, moment = _moments(columns[decided], decided, now)
+    check_lengths(length(decisions, "decisions"), labels, columns)
+    moments, moment = moments_of(columns, decided, now)
     clock = clock.moved(moment - wait)
     early = moments > clock.until
     late = moments <= (-math.inf if clock.closed is None else clock.closed)
@@ -154,22 +152,30 @@ def in_time(
     chosen = np.lexsort((drawn, moments))
     chosen = chosen[~(early | late)[chosen]]
     clock = replace(clock, early=clock.early + int(early.sum()), late=clock.late + int(late.sum()))
+    labelled = np.ones(len(chosen), dtype=bool)
     if labels is not None:
-        labels = as_array(labels)
-        labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
-        lacking = is_missing(labels[chosen])
-        clock = replace(clock, unlabelled=clock.unlabelled + int(lacking.sum()))
-        chosen = chosen[~lacking]
-        labels = labels[chosen]
-        if labels.dtype == object:  # numbers or truth values, beside which some were missing
-            labels = np.array(labels.tolist()) if len(labels) else labels
+        labelled = ~is_missing(as_array(labels).reshape(len(moments))[chosen])
+        clock = replace(clock, unlabelled=clock.unlabelled + int((~labelled).sum()))
+    return chosen, labelled, clock
+
+
+def only_rows(rows: tuple[Any, Any, dict[Any, Any]], chosen: Array) -> tuple[Any, Any, dict[Any, Any]]:
+    """Some rows of decisions, labels and columns; labels beside which some were missing are plain."""
+    decisions, labels, columns = rows
     part = {name: as_array(values)[chosen] for name, values in columns.items()}
-    return (as_array(decisions)[chosen], labels, part), clock
+    if labels is not None:
+        given = as_array(labels)
+        labels = (given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given)[chosen]
+        if labels.dtype == object and len(labels) and not is_missing(labels).any():
+            labels = np.array(labels.tolist())  # numbers or truth values
+    return as_array(decisions)[chosen], labels, part
 
 
-def _moments(values: Any, name: str, now: Any) -> tuple[Array, float]:
+def moments_of(columns: dict[Any, Any], name: str, now: Any) -> tuple[Array, float]:
     """When rows were decided, (n,), and the moment `now`, as numbers; of dates, in days."""
-    column = as_array(values)
+    if name not in columns:
+        raise ValueError(f"no column {name!r} is given, which says when rows were decided")
+    column = as_array(columns[name])
     if is_missing(column).any():
         empty = int(is_missing(column).sum())
         raise ValueError(f"column {name!r} is empty in {empty:,} rows: fill in when they were decided")

@@ -20,7 +20,7 @@ from ratebound.rates.kinds import Classes, is_count
 from ratebound.rates.ranges import Parity
 
 Verdict = Literal["broken", "kept", "not known yet"]
-FORMAT, VERSION = "ratebound monitor", 1
+FORMAT, VERSION = "ratebound monitor", 2
 
 
 @dataclass(frozen=True)

@@ -11,22 +11,39 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self
+
+import numpy as np
 
 from ratebound.auditing.report import plain
 from ratebound.base import document as doc
 from ratebound.base.checks import check_number, nearest
 from ratebound.base.rendering import Documented
+from ratebound.base.types import Array
 from ratebound.base.writing import alone_in, write_whole
-from ratebound.certifying._batches import LabelClock, in_time, read_batch
-from ratebound.certifying._draws import Unwatchable
+from ratebound.certifying._batches import (
+    LabelClock,
+    check_lengths,
+    in_time,
+    moments_of,
+    only_rows,
+    read_batch,
+)
+from ratebound.certifying._by_month import ByMonth
+from ratebound.certifying._calendar import Calendar, Given, calendar_from_json, ids_of, rows_as_given
+from ratebound.certifying._draws import StreamBatch, Unwatchable
+from ratebound.certifying._months import Counting, months_of, runs_of
 from ratebound.certifying._watching import (
     FORMAT,
     VERSION,
     Watch,
     evidence_text,
     first_watch,
+    rates_of,
     read_clock,
     restored,
     stored,
@@ -35,7 +52,8 @@ from ratebound.certifying._watching import (
     whole,
 )
 from ratebound.certifying._watching import Alarm as Alarm
-from ratebound.problem.frames import columns_by_name, length
+from ratebound.certifying._wealth import evidence
+from ratebound.problem.frames import as_array, columns_by_name, is_missing, length
 from ratebound.problem.guessing import copied_by
 from ratebound.problem.labels import Labels, labels_of, with_referral
 from ratebound.problem.problem import Asked, Problem, as_problem, from_plain, to_plain
@@ -43,10 +61,16 @@ from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.general import refuse_general
 from ratebound.rates.kinds import TWO, Classes, check_decided, label_classes, referral_of
 from ratebound.rates.ranges import Parity
-from ratebound.rates.subsets import Value, column_text, plain_value
+from ratebound.rates.subsets import Name, Value, column_text, plain_value
+from ratebound.tables.bins import Bins
 
 VERDICT = doc.Head("verdict", "verdict")
+ASKED = ("positive", "classes", "refer", "strata", "decided", "wait", "key", "month_of")
 HEADS = doc.heads("promise", "rows", "value", "bound", "for broken", "for kept", VERDICT)
+
+
+class StateChanged(ValueError):
+    """The file holds another state than the one that a monitor came from."""
 
 
 class Monitor(Documented):
@@ -81,7 +105,17 @@ class Monitor(Documented):
         order, once they are older than `wait`. By default they are added as given.
     wait : float, default=0.0
         How long labels take, in days if `decided` holds dates. A row without a label by then is left out
-        for good, and counted.
+        of the evidence for good, and counted.
+    key : str, default=None
+        The column of ids. Rows are then passed once, with `decided`, and wait in the monitor for their
+        time and their label; a row that is passed again is not counted again. Labels that come later are
+        matched by `add_labels`. By default rows are passed again until their time has come.
+    month_of : str, default=None
+        The column that says in which month a row is counted, of dates or of texts such as "2026-03". By
+        default it is `decided` if that holds dates, and otherwise the month of ``update(now=)``.
+    training : fitted or loaded model, default=None
+        The model whose features are watched for drift: their values in each month are compared with
+        those of its training rows. By default drift is not measured.
 
     Attributes
     ----------
@@ -91,6 +125,8 @@ class Monitor(Documented):
         Rows seen so far, by population.
     batches : dict of str to tuple of str
         The names of the named batches so far, by population.
+    calendar : Calendar
+        What is counted by month, and the rows that wait for their time or their label.
 
     Raises
     ------
@@ -119,6 +155,9 @@ class Monitor(Documented):
         strata: str | Sequence[str] = (),
         decided: str | None = None,
         wait: float = 0.0,
+        key: str | None = None,
+        month_of: str | None = None,
+        training: Any = None,
     ) -> None:
         problem = as_problem("Monitor", problem)
         remedy = "Leave it out of the problem given here, and audit it now and then: rb.audit."
@@ -131,7 +170,12 @@ class Monitor(Documented):
         check_number("wait, how long labels take,", wait, least=0)
         if wait and decided is None:
             raise ValueError("wait= needs decided=, the column that says when rows were decided")
-        self.decided, self.wait = decided, float(wait)
+        if key is not None and decided is None:
+            raise ValueError(
+                "key= needs decided=, the column that says when rows were decided: rows that wait for a "
+                "label are taken in that order"
+            )
+        self.decided, self.wait, self.key, self.month_of = decided, float(wait), key, month_of
         self.confidence = float(confidence)
         self.positive, self.classes = _checked(positive, classes, refer)
         check_decided(problem.rates, self.classes)
@@ -139,6 +183,8 @@ class Monitor(Documented):
         self.rows: dict[str, int] = {watch.draws.population: 0 for watch in self.watches}
         self.clocks: dict[str, LabelClock] = dict.fromkeys(self.rows, LabelClock())
         self.batches: dict[str, tuple[str, ...]] = dict.fromkeys(self.rows, ())
+        self.bins = _bins_of(training)
+        self.calendar = Calendar()
         self._files: dict[
             str, str
         ] = {}  # what its state was, at paths that it was read from or saved to
@@ -190,7 +236,8 @@ class Monitor(Documented):
         now : date, str or float, default=None
             The time of the call, if the monitor knows when rows were `decided`. Rows that are too young
             are skipped and must be passed again later. Rows that were due at an earlier call are skipped
-            too.
+            too. With `key`, rows that are too young wait in the monitor. Without `decided`, it is the
+            date on which the rows came, and says in which month they are counted.
 
         Returns
         -------
@@ -209,34 +256,161 @@ class Monitor(Documented):
         if batch is not None and batch in self.batches[name]:
             raise ValueError(f"the batch {batch!r} was taken in before: its rows would count twice")
         named = self.batches | {name: (*self.batches[name], *([] if batch is None else [str(batch)]))}
-        if not length(decisions, "decisions"):
+        waiting = self.key is not None and name == FIRST
+        if not length(decisions, "decisions") and not (waiting and now is not None):
             self.batches = named
             return []
-        clock = self.clocks[name]
-        if self.decided is not None:
-            given = decisions, labels, columns_by_name(columns)
-            (decisions, labels, columns), clock = in_time(given, self.decided, self.wait, now, clock)
-            if not len(decisions):
-                self.batches, self.clocks = named, self.clocks | {name: clock}
-                return []
-        elif now is not None:
-            raise ValueError("now= needs rb.Monitor(..., decided=), which says when rows were decided")
-        columns_of = {name for rate in self.problem.rates for name in (rate.versus, rate.expert)}
-        existing = {name for name in columns_of if name is not None}
-        how = (_labels(self.positive, self.classes), sorted(existing), self.strata)
-        rows, after, seen = read_batch(decisions, labels, columns, *how), [], self.rows[name]
-        for watch in self.watches:
-            if watch.draws.population != name:
-                after.append(watch)
-                continue
-            try:
-                after.append(watched(watch, rows, seen, 1.0 / self.threshold))
-            except ValueError as error:
-                raise ValueError(f"the promise {watch.constraint}: {error}") from None
-        before, self.watches = self.alarms, tuple(after)
-        self.rows, self.batches = self.rows | {name: seen + len(rows.rows)}, named
+        rows: Given = (decisions, labels, columns_by_name(columns))
+        rows, months, clock, calendar = self._in_time(rows, now, name)
+        after, seen = self._watched(rows, months, name, calendar)
+        before, (self.watches, self.calendar) = self.alarms, after
+        self.rows, self.batches = self.rows | {name: seen}, named
         self.clocks = self.clocks | {name: clock}
         return [alarm for alarm in self.alarms if alarm not in before]
+
+    def _in_time(
+        self, rows: Given, now: Any, name: str
+    ) -> tuple[Given, Array | None, LabelClock, Calendar]:
+        """The rows to bet on, in order, their months, and the clock and the calendar after them."""
+        clock, calendar, how = self.clocks[name], self.calendar, self._counting
+        by_month = name == FIRST and how is not None
+        if self.decided is None:
+            months = self._months_of(rows, now) if by_month else None
+            return rows, months, clock, calendar if how is None else calendar.counted(rows, months, how)
+        if self.key is None or name != FIRST:
+            chosen, labelled, clock = in_time(rows, self.decided, self.wait, now, clock)
+            due = only_rows(rows, chosen)
+            months = self._months_of(due, now) if by_month and len(chosen) else None
+            calendar = calendar if how is None else calendar.counted(due, months, how)
+            own = np.flatnonzero(labelled)
+            return only_rows(due, own), None if months is None else months[own], clock, calendar
+        if how is None:
+            raise ValueError("key= needs a promise about the first population, whose rows have ids")
+        if length(rows[0], "decisions"):
+            check_lengths(length(rows[0], "decisions"), *rows[1:])
+            moments, moment = moments_of(rows[2], self.decided, now)
+            months = self._months_of(rows, now)
+            ids = ids_of(rows[2], self.key)
+            calendar = calendar.arrived(rows, ids, moments, months, how, self._held)
+        else:
+            moment = moments_of({self.decided: _same_kind(now)}, self.decided, now)[1]
+        waiting = calendar.waiting
+        rows = rows_as_given(waiting, self._held)
+        when = {**rows[2], self.decided: np.array([row.moment for row in waiting], dtype=float)}
+        chosen, labelled, clock = in_time((*rows[:2], when), self.decided, self.wait, moment, clock)
+        clock = replace(clock, early=0)  # these rows are not to be given again
+        own = chosen[labelled]
+        named = np.array([row.month for row in waiting], dtype=str)[own]
+        assert clock.until is not None
+        return only_rows(rows, own), named if named.all() else None, clock, calendar.passed(clock.until)
+
+    def _watched(
+        self, rows: Given, months: Array | None, name: str, calendar: Calendar
+    ) -> tuple[tuple[tuple[Watch, ...], Calendar], int]:
+        """The watches and the calendar after rows of a population, and how many these have seen."""
+        count, watches, seen = len(rows[0]), self.watches, self.rows[name]
+        parts = [slice(0, count)] if months is None else runs_of(months)
+        for part in parts if count else []:
+            own = rows if len(parts) == 1 else only_rows(rows, np.arange(count)[part])
+            batch = self._read(*own)
+            after = []
+            for watch in watches:
+                if watch.draws.population != name:
+                    after.append(watch)
+                    continue
+                try:
+                    after.append(watched(watch, batch, seen, 1.0 / self.threshold))
+                except ValueError as error:
+                    raise ValueError(f"the promise {watch.constraint}: {error}") from None
+            watches, seen = tuple(after), seen + len(batch.rows)
+            if months is not None:
+                money = [evidence(each.wealth) for each in watches if each.draws.population == name]
+                calendar = calendar.at_evidence(max(months[part].tolist()), money)
+        return (watches, calendar), seen
+
+    def _read(
+        self, decisions: Any, labels: Any, columns: Any, strata: Sequence[str] | None = None
+    ) -> StreamBatch:
+        """Rows as promises read them."""
+        columns_of = {name for rate in self.problem.rates for name in (rate.versus, rate.expert)}
+        existing = {name for name in columns_of if name is not None}
+        how = (_labels(self.positive, self.classes), sorted(existing))
+        return read_batch(decisions, labels, columns, *how, self.strata if strata is None else strata)
+
+    def _months_of(self, rows: Given, now: Any) -> Array | None:
+        """The month of each row, (n,), if anything says so."""
+        count, columns = length(rows[0], "decisions"), rows[2]
+        if self.month_of is not None and count:
+            if self.month_of not in columns:
+                raise ValueError(f"no column {self.month_of!r} is given, which says the month of a row")
+            return months_of(columns[self.month_of], self.month_of)
+        if now is None or isinstance(now, Real):
+            if now is not None and self.decided is None:
+                raise ValueError(
+                    "a number as now= needs rb.Monitor(..., decided=), which says when rows were "
+                    "decided; without it, now= is the date on which rows came"
+                )
+            return None
+        if self.decided is not None:
+            return months_of(columns[self.decided], self.decided) if self.decided in columns else None
+        return np.repeat(months_of([str(now)], "now"), count)
+
+    @cached_property
+    def _counting(self) -> Counting | None:
+        """What is counted by month; None without a promise about the first population."""
+        own = [watch for watch in self.watches if watch.draws.population == FIRST]
+        if not own:
+            return None
+        rates = tuple(dict.fromkeys(rate for watch in own for rate in rates_of(watch.constraint)))
+        return Counting(rates, own[0].draws.classes, self._plain_rows, self.bins)
+
+    def _plain_rows(self, decisions: Any, labels: Any, columns: Any) -> StreamBatch:
+        """Rows of a month, whose strata do not matter."""
+        return self._read(decisions, labels, columns, ())
+
+    @property
+    def _held(self) -> tuple[Name, ...]:
+        """The columns of rows that wait."""
+        own = () if self._counting is None else self._counting.columns
+        return tuple(dict.fromkeys([*own, *self.strata]))
+
+    def add_labels(self, ids: Any, labels: Any) -> int:
+        """Add labels of rows that were passed without one, matched by their ids.
+
+        A label counts in the month in which its row was decided, however late it comes. It counts in the
+        evidence too if it comes before the row's time is over.
+
+        Parameters
+        ----------
+        ids : array of shape (n,)
+            The ids, as in the column `key`.
+        labels : array of shape (n,)
+            The true outcomes; missing ones are passed over.
+
+        Returns
+        -------
+        int
+            How many of them belong to a row that waits for a label.
+
+        Examples
+        --------
+        >>> import ratebound as rb
+        >>> monitor = rb.Monitor("recall() >= 0.9", decided="day", wait=30, key="id")
+        >>> rows = {"id": [7, 8], "day": ["2026-03-02", "2026-03-05"]}
+        >>> monitor.update([1, 0], [None, 1], rows, now="2026-03-31")
+        []
+        >>> monitor.add_labels([7, 9], [1, 1])
+        1
+        """
+        if self.key is None or self._counting is None:
+            raise ValueError("labels are matched by ids: rb.Monitor(..., key=, decided=)")
+        given = as_array(labels)
+        own = ids_of({self.key: ids}, self.key)
+        if len(own) != len(given):
+            raise ValueError(f"labels has {len(given):,} rows, and there are {len(own):,} ids")
+        _labels(self.positive, self.classes).decided(given[~is_missing(given)], "labels")
+        self.calendar, matched = self.calendar.labelled(own, given, self._counting, self._held)
+        return matched
 
     @property
     def state(self) -> dict[str, Any]:
@@ -251,11 +425,15 @@ class Monitor(Documented):
             "strata": list(self.strata),
             "decided": self.decided,
             "wait": self.wait,
+            "key": self.key,
+            "month_of": self.month_of,
+            "bins": [each.to_json() for each in self.bins],
             "problem": to_plain(self.problem),
             "rows": self.rows,
             "clocks": {name: vars(clock) for name, clock in self.clocks.items()},
             "batches": {name: list(batches) for name, batches in self.batches.items()},
             "promises": [stored(watch) for watch in self.watches],
+            "calendar": self.calendar.to_json(),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -276,6 +454,8 @@ class Monitor(Documented):
             "kept": self.kept,
             "alarms": [plain({**vars(alarm), "words": alarm.words}) for alarm in self.alarms],
             "promises": [_watch_to_dict(watch) for watch in self.watches],
+            "awaited": len(self.calendar.awaited),
+            "months": [] if self._by_month is None else self._by_month.to_list(),
         }
 
     def to_json(self) -> str:
@@ -322,11 +502,9 @@ class Monitor(Documented):
                 raise ValueError(f"it was not written by a rb.Monitor: it names no {FORMAT!r}")
             if data["version"] != VERSION:
                 raise ValueError(f"it has format version {data['version']!r}, and this reads {VERSION}")
-            how = {
-                name: data[name]
-                for name in ("positive", "classes", "refer", "strata", "decided", "wait")
-            }
+            how = {name: data[name] for name in ASKED}
             monitor = cls(from_plain(data["problem"]), data["confidence"], **how)
+            monitor.bins = tuple(map(Bins.from_json, data["bins"]))
             monitor._restore(data)
         except (KeyError, IndexError, AttributeError, TypeError, OverflowError, RecursionError) as error:
             said = f"{type(error).__name__}: {error}"
@@ -371,7 +549,9 @@ class Monitor(Documented):
                     "holds a state that this monitor did not come from, of another run or an "
                     "earlier one: load it and take in these rows again"
                 )
-                raise ValueError(f"{path} {other if there else 'was removed'}, or save to another file")
+                raise StateChanged(
+                    f"{path} {other if there else 'was removed'}, or save to another file"
+                )
             write_whole(path, content)
         self._files = self._files | {str(place): _digest(content)}
         return Path(path)
@@ -418,6 +598,16 @@ class Monitor(Documented):
         self.watches = tuple(
             restored(constraint, self.classes, promise) for constraint, promise in pairs
         )
+        own = sum(watch.draws.population == FIRST for watch in self.watches)
+        self.calendar = calendar_from_json(data["calendar"], self._counting, self._held, own)
+
+    @property
+    def _by_month(self) -> ByMonth | None:
+        """The months measured, if there are any."""
+        if self._counting is None or not self.calendar.months:
+            return None
+        own = [watch.constraint for watch in self.watches if watch.draws.population == FIRST]
+        return ByMonth.of(self.calendar.months, own, self._counting, self.threshold)
 
     def document(self) -> doc.Document:
         rows = tuple(_row(watch, f"promises/{i}") for i, watch in enumerate(self.watches))
@@ -426,11 +616,15 @@ class Monitor(Documented):
             apart = " of one stratum" * bool(self.strata)
             notes = [f"Groups are compared among adjacent rows{apart}, which are taken to be alike."]
         notes += [*_left_out(self), *(f"ALARM: {alarm}." for alarm in self.alarms)]
+        by_month = self._by_month
         state: doc.State = "broken" if self.alarms else "kept" if self.kept else "uncertain"
         return doc.Document(
             title="Monitor",
             lead=_heading(self),
-            parts=(doc.ReportTable("Every promise so far", HEADS, rows, stacked=True),),
+            parts=(
+                doc.ReportTable("Every promise so far", HEADS, rows, stacked=True),
+                *([] if by_month is None else by_month.sections()),
+            ),
             data=self.to_dict,
             conclusion=doc.Conclusion(_summary(self) + ".", state, notes=tuple(notes)),
         )
@@ -494,6 +688,25 @@ def _labels(positive: Value | None, classes: Classes) -> Labels:
     if label_classes(classes) == TWO:
         return labels_of(None, positive, refer=referral_of(classes))
     return Labels(classes)
+
+
+def _bins_of(training: Any) -> tuple[Bins, ...]:
+    """The bins of a model's features, with counts of its training rows."""
+    if training is None:
+        return ()
+    encoding = getattr(getattr(training, "solution_", training), "encoding", None)
+    if encoding is None or not encoding.bins:
+        raise ValueError(
+            "training= takes a model that was fitted on a DataFrame, which knows how its training rows "
+            f"spread over each column; {type(training).__name__} does not"
+        )
+    bins: tuple[Bins, ...] = encoding.bins
+    return bins
+
+
+def _same_kind(now: Any) -> list[Any]:
+    """A column that `now` may be compared with."""
+    return [float(now) if isinstance(now, Real) else "2000-01-01"]
 
 
 def _digest(content: bytes) -> str:

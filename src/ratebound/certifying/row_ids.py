@@ -25,7 +25,11 @@ FEATURE = "feature {}"  # of an array, by its number
 
 def ids_by_key(people: Population, key: Name, salt: str) -> Array:
     """A number for each row (n,) by the id that it has in a column; each must have one of its own."""
-    values = people.column(key)
+    return numbers_of(people.column(key), key, salt)
+
+
+def numbers_of(values: Array, key: Name, salt: str) -> Array:
+    """A number for each of the ids (n,) in a column; each row must have one of its own."""
     if lacking := int(is_missing(values).sum()):
         raise ValueError(f"key {key!r}: {lacking:,} rows have no id: give each row one")
     texts = [_plain(value) for value in values.tolist()]

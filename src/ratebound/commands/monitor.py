@@ -12,13 +12,14 @@ import numpy as np
 
 from ratebound.auditing.decisions import Decisions
 from ratebound.base.progress import working
-from ratebound.certifying.monitor import Monitor
+from ratebound.certifying.monitor import Monitor, StateChanged
 from ratebound.commands.answers import note, one_notice, tell
-from ratebound.commands.decided import decision_in, problem_of, table_of
+from ratebound.commands.decided import decision_in, problem_of
 from ratebound.commands.folders import check_files
-from ratebound.commands.on_disk import files_of, on_disk, opened, tables_of
+from ratebound.commands.on_disk import files_of, on_disk, opened, seen_by, tables_of
 from ratebound.commands.predict import decisions
-from ratebound.commands.rows import labelled, with_labels
+from ratebound.commands.promises import compared_columns
+from ratebound.commands.rows import labelled, read_noted, with_labels
 from ratebound.commands.runs import Use
 from ratebound.commands.saved import load_model, rows_for, table_for, truths
 from ratebound.estimators.change_plan import ChangePlan
@@ -28,9 +29,12 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import KINDS
+from ratebound.rates.subsets import columns_in
+from ratebound.rates.text import parse_condition
 from ratebound.solution.mixture import Mixture
 from ratebound.tables.contents import STANDARD_INPUT, digests_of
 from ratebound.tables.table import Table
+from ratebound.tables.texts import Kind
 
 
 @dataclass(frozen=True)
@@ -41,26 +45,40 @@ class Source:
     how: dict[str, Any]  # the options that a monitor of it begins with
     table: Callable[[str], Table]  # of a file
     read: Callable[[Monitor, Table, str], tuple[Any, Any, Any]]  # decisions, labels and columns
+    needs: frozenset[str]  # columns without all of which a table holds labels alone
+    kind: dict[str, Kind]  # how a table of labels alone is read
 
 
 def monitor(use: Use) -> int:
     """Take in the rows, print the table, write the state; the exit status says if there is an alarm."""
     assert use.state is not None
-    check_files({"--state": use.state, "--json": use.json}, use.files)
+    check_files({"--state": use.state, "--json": use.json, "--html": use.html}, use.files)
     source = _of_decisions(use) if use.decision is not None else _of_model(use)
     for promise in source.problem.constraints:
         if use.label is None and any(KINDS[rate.kind].labels for rate in promise.rates):
             raise ValueError(f"{promise} cannot be watched without labels: give --label COLUMN")
-    watching = _watching(source, use.state, use)
-    with one_notice(), working("watching", not use.quiet):
-        _take_in(watching, source, use.data, use, FIRST)
-        for name, path in use.population.items():
-            _take_in(watching, source, (path,), use, name)
-    watching.save(use.state)
+    watching = _watched(source, use.state, use)
     if use.ledger is not None:
         ChangePlan.open(use.ledger).alarm(watching)
+    if use.html is not None:
+        watching.save_html(use.html, title=f"Monitor, {use.state.name}")
     tell(str(watching), watching.to_dict(), use.json)
     return 1 if watching.alarms else 0
+
+
+def _watched(source: Source, state: Path, use: Use) -> Monitor:
+    """The monitor after the rows, saved; if another run saved its own meanwhile, on top of these."""
+    while True:
+        watching = _watching(source, state, use)
+        with one_notice(), working("watching", not use.quiet):
+            _take_in(watching, source, use.data, use, FIRST)
+            for name, path in use.population.items():
+                _take_in(watching, source, (path,), use, name)
+        try:
+            watching.save(state)
+        except StateChanged:
+            continue
+        return watching
 
 
 def _of_model(use: Use) -> Source:
@@ -73,7 +91,20 @@ def _of_model(use: Use) -> Source:
     def read(watching: Monitor, table: Table, name: str) -> tuple[Any, Any, Any]:
         return _decided(watching, mixture, table, use, name)
 
-    return Source(mixture.problem, {"classes": mixture.classes}, table, read)
+    how = {"classes": mixture.classes, "training": mixture if _has_bins(mixture) else None}
+    kind: Kind = "text" if isinstance(mixture.classes[1], str) else "number"
+    return Source(mixture.problem, how, table, read, frozenset(seen_by(mixture)), _of_labels(use, kind))
+
+
+def _has_bins(mixture: Mixture) -> bool:
+    """Whether its file says how its training rows spread, which old files do not."""
+    return mixture.encoding is not None and bool(mixture.encoding.bins)
+
+
+def _of_labels(use: Use, label: Kind | None) -> dict[str, Kind]:
+    """How the columns of a table of labels are read."""
+    kinds: dict[str, Kind] = {} if use.key is None else {use.key: "text"}
+    return kinds if label is None or use.label is None else kinds | {use.label: label}
 
 
 def _of_decisions(use: Use) -> Source:
@@ -91,14 +122,26 @@ def _of_decisions(use: Use) -> Source:
         decisions = Decisions(decision_in(use.decision, table.columns, table.name))
         return decisions.on(Population(table)), labels, columns_by_name(table)
 
-    positive = {} if use.positive is None else {"positive": use.positive}
-    return Source(problem, positive, lambda file: table_of(use, [file], problem), read)
+    def table(file: str) -> Table:
+        return read_noted([file], compared_columns(problem) | kinds, use.reading)
+
+    positive, kinds = {} if use.positive is None else {"positive": use.positive}, _of_labels(use, None)
+    return Source(problem, positive, table, read, _told_by(use.decision or ""), kinds)
+
+
+def _told_by(decision: str) -> frozenset[str]:
+    """The columns that decisions are read from, in a table that may lack them."""
+    try:
+        return frozenset(map(str, columns_in(parse_condition(decision))))
+    except ValueError:  # the name of a column
+        return frozenset([decision])
 
 
 def _watching(source: Source, state: Path, use: Use) -> Monitor:
     """The monitor in the file, or a new one if the file does not exist."""
     asked: dict[str, Any] = {"confidence": use.confidence, "strata": tuple(use.strata)}
-    asked |= {"decided": use.decided, "wait": use.wait}
+    asked |= {"decided": use.decided, "wait": use.wait, "month_of": use.month_of}
+    asked |= {"key": use.key if use.decided is not None else None}
     asked = {name: value for name, value in asked.items() if value not in (None, ())}
     if not state.exists():
         return Monitor(source.problem, **source.how, **asked)
@@ -118,20 +161,46 @@ def _take_in(watching: Monitor, source: Source, paths: Sequence[str], use: Use, 
 
     If it is known when rows were decided, more of a file's rows may count later.
     """
-    moment = _moment(use.now) if watching.decided is not None else use.now
+    moment = _moment(use.now)
+    ids = watching.key is not None and name == FIRST
     stored = on_disk(paths, use.on_disk and name == FIRST)
     for path in files_of(paths):
         once = path == STANDARD_INPUT or (Path(path).exists() and not Path(path).is_file())
         digests = [(path, None)] if once else list(digests_of([path]).items())
         for file, digest in digests:
-            batch = digest if digest is None or moment is None else f"{digest} at {moment}"
+            again = watching.decided is not None and not ids  # more of its rows may have come of age
+            batch = f"{digest} at {moment}" if digest is not None and again else digest
             if batch in watching.batches.get(name, ()):
                 note(f"{file} was taken in before and is skipped: its rows would count twice")
+                continue
+            if ids and (labels := _labels_alone(source, file, use)) is not None:
+                _add_labels(watching, labels, use)
+                watching.update([], batch=batch, now=moment)
                 continue
             for table in _tables(source, file, use, stored):
                 decisions, labels, columns = source.read(watching, table, name)
                 watching.update(decisions, labels, columns, on=name, now=moment)
-            watching.update([], on=name, batch=batch)
+            watching.update([], on=name, batch=batch, now=moment if ids else None)
+    if ids:
+        watching.update([], now=moment)
+
+
+def _labels_alone(source: Source, file: str, use: Use) -> Table | None:
+    """The table in a file of ids and labels, without a column to decide by; None if it holds more."""
+    if file == STANDARD_INPUT or use.label is None:
+        return None
+    table = read_noted([file], source.kind, use.reading)
+    held = {str(name) for name in table.columns}
+    return table if {use.key, use.label} <= held and not source.needs & held else None
+
+
+def _add_labels(watching: Monitor, table: Table, use: Use) -> None:
+    """Add labels that came later, and note those that no row waits for."""
+    ids, labels = table[str(use.key)], table[str(use.label)]
+    given = int((~is_missing(labels)).sum())
+    matched = watching.add_labels(ids, labels)
+    if matched < given:
+        note(f"{table.name}: {given - matched:,} of {given:,} labels are of rows that wait for none")
 
 
 def _moment(now: str | None) -> str | float:

@@ -255,6 +255,8 @@ class Use:
     decided: str | None = None  # the column that says when a row was decided
     wait: float | None = None  # days until labels are known
     now: str | None = None  # the present day; today by default
+    month_of: str | None = None  # the column that says in which month a row is counted
+    html: Path | None = None  # a page
     probability: bool = False  # also the label's probability
     decision_probability: bool = False
     reasons: bool = False  # also the parts of each score

@@ -24,6 +24,7 @@ from ratebound.problem.frames import (
 )
 from ratebound.tables._one_row import OneRow
 from ratebound.tables._sparse import transform_matrix
+from ratebound.tables.bins import Bins
 from ratebound.tables.columns import (
     KINDS_IN,
     Category,
@@ -66,6 +67,7 @@ class Encoding:
     style: Style = "scaled"
     sparse: bool = False  # whether features are a sparse matrix
     treatments: tuple[Treatment, ...] = ()  # of every column, for people to read
+    bins: tuple[Bins, ...] = ()  # with counts of the rows it was fitted on, to compare later rows with
 
     @property
     def names(self) -> list[str]:
@@ -198,6 +200,7 @@ class Encoding:
             "sparse": self.sparse,
             "columns": [column_to_json(column) for column in self.columns],
             "treatments": [treatment_to_json(treatment) for treatment in self.treatments],
+            "bins": [each.to_json() for each in self.bins],
         }
 
     @staticmethod
@@ -211,7 +214,8 @@ class Encoding:
             raise ValueError(f"its columns are not of the style {style!r}")
         check_distinct(columns)
         treatments = tuple(map(treatment_from_json, data["treatments"]))
-        return Encoding(columns, from_frame, style, thin, treatments)
+        bins = tuple(map(Bins.from_json, data.get("bins", ())))  # which old files lack
+        return Encoding(columns, from_frame, style, thin, treatments, bins)
 
 
 @dataclass

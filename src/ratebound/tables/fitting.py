@@ -18,6 +18,7 @@ from ratebound.base.processes import gathered
 from ratebound.base.types import Array
 from ratebound.problem.frames import as_array, as_csr, as_dense, frame_columns, is_sparse
 from ratebound.tables._sparse import fit_matrix
+from ratebound.tables.bins import Bins, bins_of
 from ratebound.tables.column_statistics import (
     MOST_HELD,
     NO_SPREAD,
@@ -118,7 +119,7 @@ def fit_to_pieces(
     if style == "table":
         unchanged = tuple(as_it_is(name, own) for name, own in known.items())
         plain = tuple(Plain(each.name, each.missing > 0) for each in unchanged)
-        return Encoding(plain, True, style, treatments=unchanged)
+        return Encoding(plain, True, style, treatments=unchanged, bins=_bins(known))
     fills = _fills(style, takes_missing)
     plans = planned_columns(known, wanted)
     treatments = [plan.treatment for plan in plans]
@@ -128,7 +129,9 @@ def fit_to_pieces(
     if (told := notice(treatments)) is not None:
         warnings.warn(told, UserWarning, stacklevel=3)
     thin = takes_sparse and style == "scaled" and _mostly_zeros(columns, rows)
-    return Encoding(tuple(columns), True, style, thin, tuple(treatments))
+    used = {column.name for column in columns}
+    bins = _bins({plan.treatment.name: plan.known for plan in plans if plan.treatment.name in used})
+    return Encoding(tuple(columns), True, style, thin, tuple(treatments), bins)
 
 
 def fit_to_arrays(
@@ -154,6 +157,12 @@ def fit_to_arrays(
         for place, (spread, gaps) in enumerate(whole)
     ]
     return Encoding(tuple(columns), False, style)
+
+
+def _bins(known: Mapping[Name, ColumnStatistics]) -> tuple[Bins, ...]:
+    """The bins of each column that holds numbers or texts, and how many rows are in them."""
+    every = (bins_of(name, own) for name, own in known.items())
+    return tuple(each for each in every if each is not None)
 
 
 def planned_columns(known: Mapping[Name, ColumnStatistics], wanted: Features) -> list[Planned]:
