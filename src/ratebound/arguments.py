@@ -310,7 +310,7 @@ def _add_monitor(commands: Any, with_model: bool) -> None:
     add("--key", metavar="COLUMN", help="ids, as for predict; with --decided, to match labels")
     add("--confidence", type=float, metavar="P", help="that no alarm is ever false (default 0.95)")
     add("--html", type=Path, metavar="FILE", help="write a page: rates, evidence and drift by month")
-    add("--month-of", metavar="COLUMN", help="the month of a row (default --decided, or that of --now)")
+    add("--month-of", metavar="COLUMN", help="the month of a row (default: by --decided, or --now)")
     add("--strata", **COLUMNS, help="compare groups within each value of these columns, such as a site")
     add("--decided", metavar="COLUMN", help="when each row was decided; rows are taken in that order")
     add("--wait", type=float, metavar="DAYS", help="days until a row's label is known")

@@ -160,7 +160,7 @@ def test_the_page_and_the_text():
     for words in ("By month", "Evidence over time", "Yes by group", "2026-03"):
         assert words in page
         assert words in text
-    assert page.count('class="dots"') == 1
+    assert page.count('class="dots"') == len(PROMISES)
     assert page.count('class="chart"') == len(PROMISES)
 
 

@@ -151,7 +151,7 @@ def test_an_area_is_refused_once_and_with_its_own_remedy(run, refused, people, t
 
 
 def test_labels_that_come_later_and_the_page_by_month(run, model, tmp_path):
-    """Rows once without labels, then a file of ids and labels alone; the second time it counts nothing."""
+    """Rows once without labels, then a file of ids and labels alone."""
     state, page, columns = tmp_path / "state.json", tmp_path / "page.html", make_people(300, seed=2)
     columns["id"] = [f"{i:04}" for i in range(300)]
     columns["day"] = [f"2026-{1 + i // 100:02}-{1 + i % 28:02}" for i in range(300)]

@@ -90,7 +90,7 @@ def drift_of(bins: Bins, counts: Array) -> Drift | None:
 def measured_month(
     month: Month, asked: Sequence[Constraint | Parity], how: Counting
 ) -> list[Promise | None]:
-    """Each promise on a month's rows; None if there are none yet that it can be measured on."""
+    """Each promise on a month's rows; None if it cannot be measured on them yet."""
     every = month.labelled.unlabelled().with_more(month.unlabelled, how)
     promises: dict[Constraint | Parity, Promise] = {}
     for needs, cells in ((True, month.labelled), (False, every)):
@@ -125,13 +125,13 @@ class ByMonth:
         how: Counting,
         threshold: float,
     ) -> ByMonth:
-        """All that there is to say of some months."""
+        """Measure some months."""
         measured = {name: measured_month(month, promises, how) for name, month in months.items()}
         drifts: dict[str, dict[str, Drift]] = {}
         for name, month in months.items():
             own = ((each, month.features.get(each.name)) for each in how.bins)
-            found = {str(b.name): drift_of(b, counts) for b, counts in own if counts is not None}
-            drifts[name] = {feature: drift for feature, drift in found.items() if drift is not None}
+            every = {str(b.name): drift_of(b, counts) for b, counts in own if counts is not None}
+            drifts[name] = {feature: drift for feature, drift in every.items() if drift is not None}
         return cls(promises, months, measured, drifts, threshold)
 
     def to_list(self) -> list[dict[str, Any]]:

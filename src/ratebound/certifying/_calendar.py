@@ -104,22 +104,22 @@ class Calendar:
         self, ids: Array, labels: Array, how: Counting, names: Sequence[Name]
     ) -> tuple[Calendar, int]:
         """The calendar with labels of rows that wait for one, and how many these are."""
-        awaited, months, found = dict(self.awaited), dict(self.months), dict[str, list[Awaited]]()
+        awaited, months, labelled = dict(self.awaited), dict(self.months), dict[str, list[Awaited]]()
         for number, label in zip(ids.tolist(), listed(labels), strict=True):
             row = awaited.get(number)
             if label is None or row is None or row.label is not None:
                 continue
             row = replace(row, label=label)
-            found.setdefault(row.month, []).append(row)
+            labelled.setdefault(row.month, []).append(row)
             if row.due:
                 del awaited[number]
             else:
                 awaited[number] = row
-        for name, rows in found.items():
+        for name, rows in labelled.items():
             if name in months:
                 cells = cells_of(*rows_as_given(rows, names), how)
                 months[name] = months[name].with_labels(cells, how)
-        return replace(self, awaited=awaited, months=months), sum(map(len, found.values()))
+        return replace(self, awaited=awaited, months=months), sum(map(len, labelled.values()))
 
     @property
     def waiting(self) -> list[Awaited]:

@@ -36,7 +36,7 @@ Reader = Callable[[Any, Any, Any], StreamBatch]  # decisions, labels and columns
 
 @dataclass(frozen=True)
 class Counting:
-    """What is told apart of the rows, and how they are read."""
+    """What tells rows of a month apart, and how to read them."""
 
     rates: tuple[Rate, ...]
     classes: Classes
@@ -82,7 +82,7 @@ class Cells:
         return whole.folded(how)
 
     def folded(self, how: Counting) -> Cells:
-        """The same rows; those that are alike are one entry."""
+        """The same rows, with one entry for all rows that are alike."""
         if not len(self):
             return self
         place = self._read(how).place
@@ -195,7 +195,7 @@ def month_from_json(data: dict[str, Any], how: Counting, promises: int) -> Month
     groups = {str(words): tuple(_counts(each, 2).tolist()) for words, each in data["groups"].items()}
     evidence = np.array(data["evidence"], dtype=float).reshape(-1, 2)
     if len(evidence) not in (0, promises) or not np.isfinite(evidence).all():
-        raise ValueError("the evidence of a month is not that of its promises")
+        raise ValueError("the evidence of a month does not belong to its promises")
     return Month(
         _restored(data["labelled"], how, True),
         _restored(data["unlabelled"], how, False),

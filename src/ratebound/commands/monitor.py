@@ -195,7 +195,7 @@ def _labels_alone(source: Source, file: str, use: Use) -> Table | None:
 
 
 def _add_labels(watching: Monitor, table: Table, use: Use) -> None:
-    """Add labels that came later, and note those that no row waits for."""
+    """Add labels that came later, and note labels that no row waits for."""
     ids, labels = table[str(use.key)], table[str(use.label)]
     given = int((~is_missing(labels)).sum())
     matched = watching.add_labels(ids, labels)
