@@ -224,9 +224,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    thresholds : For an existing score, if the groups are known when deciding. plan : Measures whether
-    thresholds, training or both do best. explain : Whether the promises can be kept at all, before
-    training.
+    thresholds : For an existing score, if the groups are known when deciding.
+    plan : Measures whether thresholds, training or both do best.
+    explain : Whether the promises can be kept at all, before training.
 
     Examples
     --------
