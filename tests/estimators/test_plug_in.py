@@ -14,8 +14,9 @@ import ratebound as rb
 from ratebound.estimators import finishing
 from ratebound.estimators.belonging import together
 from ratebound.estimators.plugging_in import what_if
+from ratebound.learners.oracle import weight_argument
 
-from ..extras import lightgbm, pd
+from ..extras import lightgbm, pd, xgboost
 from ..small_tables import animals, people
 
 PARITY = 'positive_rate(group == "b") >= 0.9 * positive_rate(group == "a")'
@@ -35,25 +36,62 @@ def new_rows(seed=1, n=20_000):
 # --- the plain model -----------------------------------------------------------------------------------
 
 
+PLAIN = {  # named models as the library makes them, given ones as they are
+    "linear": lambda: LogisticRegression(max_iter=1000),
+    "lightgbm": lambda: lightgbm.LGBMClassifier(num_leaves=8, verbose=-1, n_jobs=1),
+    "xgboost": lambda: xgboost.XGBClassifier(max_depth=3, n_jobs=1),
+    "forest": lambda: RandomForestClassifier(10, random_state=0),
+    "pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+}
+
+
+def with_kinds(X):
+    """A table with a text, whole numbers, truth values and a column that is always the same."""
+    whole = np.floor(3 * X[:, 1]).astype(int)
+    kinds = {"text": np.where(X[:, 0] > 0.5, "x", "y"), "whole": whole, "true": whole > 0, "same": 1.0}
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1]} | kinds)
+
+
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # some versions of LightGBM
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        LogisticRegression(),
-        RandomForestClassifier(20, random_state=0),
-        make_pipeline(StandardScaler(), LogisticRegression()),
-        "lightgbm",
-    ],
-    ids=str,
-)
-def test_without_promises_it_is_the_plain_model(estimator):
-    if estimator == "lightgbm":
-        estimator = lightgbm.LGBMClassifier(verbose=-1, n_jobs=1)
-    table, new = people(500, shift=0.8), new_rows(n=2000)
-    model = rb.RateConstrainedClassifier(model=estimator, random_state=0).fit(table.X, table.y)
-    plain = estimator.fit(table.X, table.y)
-    np.testing.assert_array_equal(model.predict(new.X), plain.predict(new.X))
-    np.testing.assert_allclose(model.predict_proba(new.X), plain.predict_proba(new.X), atol=1e-9)
+@pytest.mark.filterwarnings("ignore:columns 'same'")
+@pytest.mark.parametrize("weighted", [False, True], ids=["once each", "weighted"])
+@pytest.mark.parametrize("form", ["array", "table"])
+@pytest.mark.parametrize("name", PLAIN)
+def test_without_promises_it_is_the_plain_model(name, form, weighted):
+    """As fitted to the same features: a pipeline and an array's are given as they are."""
+    rows, new = people(500, shift=0.8), new_rows(n=2000)
+    X, new_X = (np.column_stack([own.X, np.ones(len(own.X))]) for own in (rows, new))
+    if form == "table":
+        X, new_X = with_kinds(rows.X), with_kinds(new.X)
+    if form == "table" and name == "pipeline":
+        X, new_X = X.drop(columns="text"), new_X.drop(columns="text")
+    plain, weights = PLAIN[name](), np.random.default_rng(0).exponential(size=500) if weighted else None
+    asked = plain if name in ("forest", "pipeline") else name
+    model = rb.RateConstrainedClassifier(model=asked, random_state=0)
+    model.fit(X, rows.y, sample_weight=weights)
+    seen, new_seen = (model.solution_.encoding.transform(own) for own in (X, new_X))
+    if name == "pipeline":
+        seen, new_seen = X, new_X
+    elif form == "array" and name != "linear":
+        np.testing.assert_array_equal(seen, X)
+    plain.fit(seen, rows.y, **({} if weights is None else {weight_argument(plain): weights}))
+    np.testing.assert_array_equal(model.predict(new_X), plain.predict(new_seen))
+    if name in ("lightgbm", "xgboost"):
+        how = {"raw_score": True} if name == "lightgbm" else {"output_margin": True}
+        np.testing.assert_array_equal(model.decision_function(new_X), plain.predict(new_seen, **how))
+    np.testing.assert_allclose(model.predict_proba(new_X), plain.predict_proba(new_seen), atol=1e-6)
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_seeds_of_the_libraries_are_left_as_they_are(library):
+    """By their own seed LightGBM draws the rows to bin by, if there are more than 200,000."""
+    given = {"n_estimators": 5, "subsample": 0.5, "subsample_freq": 1, "colsample_bytree": 0.5}
+    given |= {"verbose": -1} if library == "lightgbm" else {"subsample_freq": None}
+    kind = lightgbm.LGBMClassifier if library == "lightgbm" else xgboost.XGBClassifier
+    rows = people(500, shift=0.8)
+    model = rb.RateConstrainedClassifier(model=kind(**given), random_state=3).fit(rows.X, rows.y)
+    plain = kind(**given).fit(rows.X, rows.y)
+    np.testing.assert_array_equal(model.predict(rows.X), plain.predict(rows.X))
 
 
 def test_the_plain_model_sees_features_of_one_scale():

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -248,6 +248,33 @@ class LightGBM:
         """The trees of an estimator that the library has fitted."""
         return lightgbm_trees(fitted.booster_)
 
+    @staticmethod
+    def of_parts(
+        recipe: Recipe,
+        rows: Any,
+        answers: Array,
+        count: int,
+        weights: Array | None,
+        parts: Iterable[Array],
+    ) -> list[Trees]:
+        """The trees that tell `answers` apart, grown on each of some parts of the rows.
+
+        Rows, an array or LightGBM's sequences, are read and put into bins once: where bins end does not
+        depend on answers.
+        """
+        params = recipe.params | {"objective": "binary"}
+        if count > 2:
+            params |= {"objective": "multiclass", "num_class": count}
+        library, grown = LightGBM.library(), []
+        whole = library.Dataset(rows, answers, weight=weights, params=params, **recipe.data).construct()
+        for part in parts:
+            booster = library.Booster(params, whole.subset(part).construct())
+            for _ in range(recipe.rounds):
+                if booster.update():  # no split is worth making any more
+                    break
+            grown.append(lightgbm_trees(booster))
+        return grown
+
     def grow(self, gradient: Array, curvature: Array) -> None:
         """One more tree, or none if no split is worth making: a later round may find one again."""
         bend = curvature.T
@@ -338,10 +365,8 @@ class XGBoost:
 
     @staticmethod
     def unsaid(params: Mapping[str, Any], decisions: int) -> dict[str, Any]:
-        """What we say where an estimator that the library fits says nothing: scores start at 0."""
-        if params.get("base_score") is not None:
-            return {}
-        return {"base_score": 0.5 if decisions == 2 else 0.0}
+        """What we say where an estimator that the library fits says nothing: nothing."""
+        return {}
 
     @staticmethod
     def margins(fitted: Any, X: Any) -> Array:
@@ -419,33 +444,43 @@ class _Nodes:
 
 def lightgbm_trees(booster: Any) -> Trees:
     """The trees of a LightGBM booster; ValueError if scores are not the sums of their leaves."""
-    head, *blocks = booster.model_to_string().partition("\nend of trees")[0].split("\nTree=")
-    about, trees = _lines(head), [_lines(block) for block in blocks]
+    head, _, trees = booster.model_to_string().partition("\nend of trees")[0].partition("\nTree=")
+    about, named = _lines(head), _lines(trees)
     if "average_output" in about:
         raise ValueError("the scores of a random forest are not sums of leaves")
-    if any(tree.get("is_linear", "0") != "0" for tree in trees):
+    if _numbers(named, "is_linear", int).any():
         raise ValueError("the leaves of linear trees have no values")
-    width, outputs = int(about["max_feature_idx"]) + 1, int(about["num_tree_per_iteration"])
-    return _joined(width, outputs, _lightgbm_nodes(trees), np.float64)
+    width = int(about["max_feature_idx"][0]) + 1
+    return _joined(width, int(about["num_tree_per_iteration"][0]), _lightgbm_nodes(named), np.float64)
 
 
-def _lines(text: str) -> dict[str, str]:
-    return {name: value for name, _, value in (line.partition("=") for line in text.split("\n"))}
+def _lines(text: str) -> dict[str, list[str]]:
+    """What stands under each name, line by line; all trees have the same names."""
+    named: dict[str, list[str]] = {}
+    for line in text.split("\n"):
+        name, _, value = line.partition("=")
+        named.setdefault(name, []).append(value)
+    return named
 
 
-def _lightgbm_nodes(trees: Sequence[Mapping[str, str]]) -> _Nodes:
-    """Nodes from the texts of trees, which call leaves -1, -2, ...; here they follow the splits.
+def _numbers(named: Mapping[str, list[str]], name: str, dtype: Any) -> Array:
+    """The numbers under one name, those of all trees in a row."""
+    return np.fromstring(" ".join(named.get(name, ())), dtype, sep=" ")
+
+
+def _lightgbm_nodes(named: Mapping[str, list[str]]) -> _Nodes:
+    """Nodes from the lines of trees, which call leaves -1, -2, ...; here they follow the splits.
 
     All trees are read at once: to read numbers one tree at a time takes as long as to grow the trees.
     """
 
-    def numbers(name: str, dtype: Any, of: Sequence[Mapping[str, str]] = trees) -> Array:
-        return np.array(" ".join(tree.get(name, "") for tree in of).split(), dtype=dtype)
+    def numbers(name: str, dtype: Any) -> Array:
+        return _numbers(named, name, dtype)
 
     leaves = numbers("num_leaves", int)
     sizes = 2 * leaves - 1
     starts = np.cumsum(sizes) - sizes
-    tree = np.repeat(np.arange(len(trees)), leaves - 1)  # of each split
+    tree = np.repeat(np.arange(len(leaves)), leaves - 1)  # of each split
     own = np.arange(len(tree)) - np.repeat(np.cumsum(leaves - 1) - (leaves - 1), leaves - 1)
     split = starts[tree] + own
     is_leaf = np.ones(int(sizes.sum()), dtype=bool)
@@ -466,11 +501,15 @@ def _lightgbm_nodes(trees: Sequence[Mapping[str, str]]) -> _Nodes:
     flags = MISSING_LEFT * np.where(missing == 0, threshold >= 0, kind & 2 > 0)
     flags |= ZERO_MISSING * (missing == 1)
     codes = {}
+    with_codes = (np.cumsum(numbers("num_cat", int) > 0) - 1).tolist()  # only such trees list them
     for place in np.flatnonzero(by_category).tolist():
-        which, text = int(threshold[place]), trees[tree[place]]
-        ends = numbers("cat_boundaries", int, [text])[which : which + 2]
-        words = numbers("cat_threshold", int, [text])[slice(*ends)]
-        codes[int(split[place])] = np.flatnonzero(words[:, None] >> np.arange(32) & 1)
+        which, line = int(threshold[place]), with_codes[tree[place]]
+        ends, words = (
+            np.fromstring(named[f"cat_{part}"][line], int, sep=" ")
+            for part in ("boundaries", "threshold")
+        )
+        inside = words[slice(*ends[which : which + 2])]
+        codes[int(split[place])] = np.flatnonzero(inside[:, None] >> np.arange(32) & 1)
     # At a split of missing values from all others, every number lies below the threshold.
     threshold = np.where(by_category, 0, np.minimum(threshold, np.finfo(float).max))
     return _Nodes(
@@ -485,7 +524,10 @@ def _lightgbm_nodes(trees: Sequence[Mapping[str, str]]) -> _Nodes:
 
 
 def xgboost_trees(booster: Any) -> Trees:
-    """The trees of an XGBoost booster; ValueError if scores are not the sums of their leaves."""
+    """The trees of an XGBoost booster; ValueError if scores are not the sums of their leaves.
+
+    Where scores do not start at 0, the first round is the score that they start at.
+    """
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
     about, name = learner["learner_model_param"], learner["gradient_booster"]["name"]
     if name != "gbtree" or about.get("num_target", "1") != "1":
@@ -496,8 +538,25 @@ def xgboost_trees(booster: Any) -> Trees:
     trees = model["trees"]
     # A round's trees of one class follow each other; here each tree of a class is a round.
     order = np.arange(len(trees)).reshape(-1, outputs, parallel).swapaxes(1, 2).ravel().tolist()
-    nodes = _xgboost_nodes([trees[place] for place in order])
+    leaves = [_leaf(start) for start in _first_scores(learner, outputs)]
+    nodes = _xgboost_nodes([*leaves, *(trees[place] for place in order)])
     return _joined(int(about["num_feature"]), outputs, nodes, np.float32)
+
+
+def _first_scores(learner: Mapping[str, Any], outputs: int) -> list[float]:
+    """The score of each class before there are trees; none if they all are 0."""
+    given = np.array(learner["learner_model_param"]["base_score"].strip("[]").split(","), np.float32)
+    if learner["objective"]["name"] == "binary:logistic":
+        one = np.float32(1)  # as the library has it: all in single precision, to the last bit
+        given = (-np.log((one / given - one).astype(float))).astype(np.float32)
+    return np.broadcast_to(given, outputs).tolist() if given.any() else []
+
+
+def _leaf(value: float) -> dict[str, Any]:
+    """A tree that is one leaf, as the library writes it."""
+    none: dict[str, Any] = {f"categories_{part}": [] for part in ("nodes", "segments", "sizes")}
+    number = {"split_conditions": [value], "split_indices": [0], "split_type": [0]}
+    return none | number | {"left_children": [-1], "right_children": [-1], "default_left": [0]}
 
 
 def _xgboost_nodes(trees: Sequence[Mapping[str, Any]]) -> _Nodes:

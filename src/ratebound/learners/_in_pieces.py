@@ -8,7 +8,7 @@ Others learn by `partial_fit`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ import numpy as np
 from ratebound.base.types import Array
 from ratebound.game.learner import Learner
 from ratebound.game.scorer import Scorer
-from ratebound.learners._boosters import LIBRARIES, Recipe, lightgbm_trees, xgboost_trees
+from ratebound.learners._boosters import LIBRARIES, LightGBM, Recipe, xgboost_trees
 from ratebound.learners._cross import BLOCK, Cross
+from ratebound.learners._trees import Trees
 from ratebound.learners.boosted import BoostedScorer, library_of
 from ratebound.learners.oracle import Oracle, deployed, prototype_of, weight_argument
 from ratebound.problem.deciding import score_count
@@ -81,14 +82,9 @@ def learned_in_pieces(
     """
     library = library_of(learner.estimator)
     if library is not None:
-        trees = []
-        for fold, (inside, _) in enumerate(cross.splits(rows)):
-            prototype = prototype_of(learner, cross.seed + fold, count)
-            recipe = LIBRARIES[library].recipe(prototype)
-            trees.append(READERS[library](cross, rows[inside], answers[inside], recipe, count))
-            cross.shown.update()
-        counts = np.array([[place, each.count] for place, each in enumerate(trees)], dtype=float)
-        return BoostedScorer(trees), counts
+        recipe = LIBRARIES[library].recipe(prototype_of(learner, cross.seed, count))
+        grown = _grown_by_lightgbm if library == "lightgbm" else _grown_by_xgboost
+        return grown(cross, rows, answers, recipe, count)
     if _logistic(learner.estimator) is None:
         return deployed(learner, _by_passes(cross, learner, rows, answers, count), some, count)
     members = members_of_sample()
@@ -100,7 +96,44 @@ def learned_in_pieces(
 # --- trees -------------------------------------------------------------------------------------------
 
 
-def _grown_by_lightgbm(cross: Cross, rows: Array, answers: Array, recipe: Recipe, count: int) -> Any:
+def trees_of_folds(
+    cross: Cross, learner: Oracle, rows: Array, answers: Array, count: int
+) -> tuple[Scorer, Array] | None:
+    """The same of LightGBM, which reads rows in memory once; None if it must fit itself."""
+    if library_of(learner.estimator) != "lightgbm" or not isinstance(cross.inputs, np.ndarray):
+        return None
+    of = cross.of[rows]
+    if any(len(np.unique(answers[of != fold])) < count for fold in range(cross.folds)):
+        return None
+    try:
+        recipe = LIBRARIES["lightgbm"].recipe(prototype_of(learner, cross.seed, count))
+    except ValueError:
+        return None
+    return None if recipe.patience else _grown_by_lightgbm(cross, rows, answers, recipe, count)
+
+
+def _grown_by_lightgbm(
+    cross: Cross, rows: Array, answers: Array, recipe: Recipe, count: int
+) -> tuple[Scorer, Array]:
+    given = _sequences(cross, rows) if cross.stored else cross.inputs[rows]
+    weights = None if cross.weights is None else cross.weights[rows]
+    return _scored(LightGBM.of_parts(recipe, given, answers, count, weights, _inside(cross, rows)))
+
+
+def _inside(cross: Cross, rows: Array) -> Iterator[Array]:
+    """The rows to learn from, fold by fold, counted as models are trained."""
+    for inside, _ in cross.splits(rows):
+        yield inside
+        cross.shown.update()
+
+
+def _scored(trees: Sequence[Trees]) -> tuple[Scorer, Array]:
+    """What scores by the trees of each fold, and its parameters."""
+    return BoostedScorer(trees), np.array([[p, each.count] for p, each in enumerate(trees)], dtype=float)
+
+
+def _sequences(cross: Cross, rows: Array) -> list[Any]:
+    """Rows on disk as LightGBM reads them, piece by piece."""
     library = LIBRARIES["lightgbm"].library()
     held: list[Any] = [None, None]  # the piece that was read last, and its rows
 
@@ -122,16 +155,20 @@ def _grown_by_lightgbm(cross: Cross, rows: Array, answers: Array, recipe: Recipe
             return chosen
 
     ends = [np.searchsorted(rows, [run.start, run.stop]) for run in cross.inputs.runs]
-    pieces = [Piece(rows[first:last]) for first, last in ends if last > first]
-    params = recipe.params | {"objective": "binary"}
-    if count > 2:
-        params |= {"objective": "multiclass", "num_class": count}
-    weights = None if cross.weights is None else cross.weights[rows]
-    data = library.Dataset(pieces, answers, weight=weights, params=params, **recipe.data)
-    return lightgbm_trees(library.train(params, data, recipe.rounds))
+    return [Piece(rows[first:last]) for first, last in ends if last > first]
 
 
-def _grown_by_xgboost(cross: Cross, rows: Array, answers: Array, recipe: Recipe, count: int) -> Any:
+def _grown_by_xgboost(
+    cross: Cross, rows: Array, answers: Array, recipe: Recipe, count: int
+) -> tuple[Scorer, Array]:
+    own = [
+        _fold_by_xgboost(cross, rows[part], answers[part], recipe, count)
+        for part in _inside(cross, rows)
+    ]
+    return _scored(own)
+
+
+def _fold_by_xgboost(cross: Cross, rows: Array, answers: Array, recipe: Recipe, count: int) -> Trees:
     library = LIBRARIES["xgboost"].library()
 
     class Pieces(library.DataIter):  # type: ignore[name-defined]
@@ -147,18 +184,15 @@ def _grown_by_xgboost(cross: Cross, rows: Array, answers: Array, recipe: Recipe,
                 return True
             return False
 
-    params = recipe.params | {"objective": "binary:logistic", "base_score": 0.5}
+    params = recipe.params | {"objective": "binary:logistic"}
     if count > 2:
-        params |= {"objective": "multi:softprob", "base_score": 0.0, "num_class": count}
+        params |= {"objective": "multi:softprob", "num_class": count}
     blocks = Pieces()
     blocks.reset()
     data = library.QuantileDMatrix(
         blocks, max_bin=params.get("max_bin"), nthread=params.get("n_jobs"), enable_categorical=True
     )
     return xgboost_trees(library.train(params, data, recipe.rounds))
-
-
-READERS: dict[str, Callable[..., Any]] = {"lightgbm": _grown_by_lightgbm, "xgboost": _grown_by_xgboost}
 
 
 # --- by `partial_fit` --------------------------------------------------------------------------------

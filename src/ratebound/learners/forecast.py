@@ -31,7 +31,7 @@ from ratebound.game.rounds import play
 from ratebound.game.rules import Keep
 from ratebound.game.scorer import Graph, Saved, Scorer, read_scorer
 from ratebound.learners._cross import Cross
-from ratebound.learners._in_pieces import learned_in_pieces
+from ratebound.learners._in_pieces import learned_in_pieces, trees_of_folds
 from ratebound.learners.boosted import BoostedScorer
 from ratebound.learners.calibration import Calibration, fit_calibration
 from ratebound.learners.given import NEVER, Given, inside_of, lines_of
@@ -687,6 +687,8 @@ def _trained(
             scorer, parameters = learned_in_pieces(
                 cross, learner, rows, answers, count, few, some[0].inputs
             )
+        elif (own := trees_of_folds(cross, learner, rows, answers, count)) is not None:
+            scorer, parameters = own
         else:
             fits = members(cross, rows, answers)
             scorer, parameters = deployed(learner, fits, cross.inputs, count)

@@ -184,8 +184,8 @@ class Oracle(Learner):
     ----------
     estimator : classifier
         Any whose fit takes `sample_weight`. It is cloned for each fit and reads rows as they were given,
-        so it may be a pipeline that reads tables. An `LGBMClassifier` is silent and an `XGBClassifier`
-        has ``base_score=0.5`` unless they say otherwise; both are deployed as their trees.
+        so it may be a pipeline that reads tables. An `LGBMClassifier` is silent unless it says so; it
+        and an `XGBClassifier` are deployed as their trees.
     tolerance : float, default=1e-4
         The rounds end once the duality gap is at most this. The default is a hundredth of a percentage
         point of the objective, less than most tables can tell.
@@ -485,11 +485,18 @@ def _beginning(prototype: Any, earlier: Any, labels: Array) -> Any:
 
 
 def _fix_chance(estimator: Any, seed: int) -> None:
-    """Set every `random_state` that is left to chance, those of a pipeline's steps included."""
+    """Set every `random_state` that is left to chance, those of a pipeline's steps included.
+
+    LightGBM and XGBoost leave none to chance: they have seeds of their own, by which LightGBM also draws
+    the rows that it bins by, if there are more than 200,000. So their models stay those of the library.
+    """
+    given = estimator.get_params() | {"": estimator}
     open_ends = sorted(
         name
-        for name, value in estimator.get_params().items()
-        if value is None and name.rpartition("__")[2] == "random_state"
+        for name, value in given.items()
+        if value is None
+        and name.rpartition("__")[2] == "random_state"
+        and library_of(given[name.rpartition("__")[0]]) is None
     )
     drawn = np.random.default_rng(seed).integers(2**31, size=len(open_ends)).tolist()
     estimator.set_params(**dict(zip(open_ends, drawn, strict=True)))

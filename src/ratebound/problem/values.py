@@ -65,9 +65,9 @@ def read_values(values: Array) -> ReadColumn:
             return ReadColumn(np.empty(0, object), np.full(len(values), -1), {}, frozenset())
         return ReadColumn(values, None, {}, frozenset([KINDS[values.dtype.kind]]))
     listed = values.tolist()
-    place: dict[Value, int] = {}
     try:
-        codes = np.fromiter((place.setdefault(v, len(place)) for v in listed), np.int32, len(listed))
+        place: dict[Value, int] = {value: number for number, value in enumerate(dict.fromkeys(listed))}
+        codes = np.fromiter(map(place.__getitem__, listed), np.int32, len(listed))
     except TypeError:  # such as lists, which no condition can compare
         return ReadColumn(values, None, {}, frozenset(map(_kind, {type(value) for value in listed})))
     return _coded(codes, list(place))
