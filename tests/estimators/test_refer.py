@@ -181,20 +181,43 @@ def test_an_expert_decides_what_is_referred():
     assert report.kept
     assert report.promises[0].value == pytest.approx((both != Y).mean())
     assert 0 < (decisions == REFER).mean() < 0.5
-    with pytest.raises(ValueError, match="is an expert.s decision"):
+    with pytest.raises(ValueError, match=r"is an expert.s decision"):
         model(['error_rate(expert="doctor") <= 0.12'], "referred()", features=["a", "doctor"]).fit(
             table, Y
         )
 
 
-@pytest.mark.slow
-def test_a_group_promise_of_ratios_is_kept_at_a_level():
-    promises = [
-        f'error_rate(decided and sex == "{s}") <= 1.2 * error_rate(decided)' for s in set(X["sex"])
-    ]
-    own = model([*promises, "referred() <= 0.2"], confidence=0.3).fit(X[:600], Y[:600])
-    values = [each.value / (each.bound / 1.2) for each in own.audit(X[:600], Y[:600]).promises[:2]]
+FAIR = [f'error_rate(decided and sex == "{s}") <= 1.2 * error_rate(decided)' for s in ("Female", "Male")]
+
+
+@pytest.mark.parametrize("objective", ["error_rate() + 0.2 * referred()", OBJECTIVE])
+def test_a_group_promise_of_ratios_is_kept_at_a_level(objective):
+    own = model([*FAIR, "referred() <= 0.2"], objective, confidence=0.3).fit(X, Y)
+    assert own.status_.feasible
+    assert len(own.constraints_) == 4  # the ratio that both are compared with has one level
+    values = [each.value / (each.bound / 1.2) for each in own.audit(X, Y).promises[:2]]
     assert max(values) <= 1.3
+
+
+def test_ratios_are_compared_without_another_fit(monkeypatch):
+    own = model([FAIR[0], "referred() <= 0.2"], confidence=0.3).fit(X, Y)
+    monkeypatch.setattr(rb.PlugIn, "learn", None)
+    tight = FAIR[0].replace("1.2", "0.9")
+    other = own.with_constraints([tight, "referred() <= 0.2"])
+    assert other.status_.feasible
+    said, women = other.predict(X), X["sex"] == "Female"
+    mine = said != REFER
+    errors = [(said != Y)[mine & rows].mean() for rows in (women, mine)]
+    assert errors[0] <= 0.93 * errors[1]
+
+
+def test_ratios_are_compared_in_a_certificate():
+    rows, labels, _ = drawn(3000)
+    promises = ['precision(sex == "Female") >= 0.7 * precision()', "referred() <= 0.3"]
+    own = model(promises, certify=0.3).fit(rows, labels)
+    assert own.certificate_.holds
+    level = own.constraints_[0].right.constant
+    assert all(str(level) in str(each) for each in own.constraints_[:2])
 
 
 def test_several_labels_and_a_referral():

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.metrics import f1_score, precision_score, recall_score
+from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -25,6 +25,7 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -441,3 +442,65 @@ def test_a_forest_by_its_votes():
     model = rb.TunedThreshold(forest, "recall() >= 0.8", maximize="precision()").fit(X, y)
     assert model.status_.feasible
     assert abs(model.best_threshold_ * 10 % 1) > 1e-6
+
+
+# --- in files ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("response", ["predict_proba", "decision_function"])
+@pytest.mark.parametrize("positive", ["good", "bad"])
+def test_a_file_decides_as_it_does(response, positive, tmp_path):
+    pytest.importorskip("skops")
+    X, y = rows()
+    names = np.where(y == 1, "good", "bad")
+    how = {"response_method": response, "positive_label": positive, "confidence": None}
+    model = rb.TunedThreshold(LogisticRegression(), RECALL, **how).fit(X, names)
+    loaded = rb.load(model.save(tmp_path))
+    assert (loaded.predict(X) == model.predict(X)).all()
+    assert loaded.predict_proba(X) == pytest.approx(model.predict_proba(X))
+    assert loaded.decision_proba(X).shape == (len(X), 2)
+    assert str(loaded.status) == str(model.status_)
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+    own, other = model.audit(X, names), loaded.audit(X, names)
+    assert own.promises[0].value == pytest.approx(
+        recall_score(names, model.predict(X), pos_label=positive)
+    )
+    assert other.promises == own.promises
+    assert loaded.certify(X, names).promises[0].p_value == model.certify(X, names).promises[0].p_value
+    scores, said = loaded.decision_function(X), loaded.predict(X)
+    assert roc_auc_score(names == loaded.classes_[1], scores) > 0.5
+    assert ((scores > 0) == (said == loaded.classes_[1])).all()
+
+
+def test_a_file_holds_the_certificate_and_a_table_is_read(tmp_path):
+    pytest.importorskip("skops")
+    pandas = pytest.importorskip("pandas")
+    X, y = rows(2000)
+    table = pandas.DataFrame(X, columns=[f"x{place}" for place in range(6)])
+    inside = make_pipeline(StandardScaler(), LogisticRegression())
+    model = rb.TunedThreshold(inside, "recall() >= 0.7", certify=0.3, random_state=0).fit(table, y)
+    loaded = rb.load(model.save(tmp_path / "model.safetensors"))
+    assert loaded.certificate.holds == model.certificate_.holds
+    assert loaded.certificate.to_dict() == model.certificate_.to_dict()
+    assert (loaded.predict(table) == model.predict(table)).all()
+    assert "aside" in str(loaded.record.made.rows)
+
+
+def test_yes_to_no_one_in_a_file(tmp_path):
+    pytest.importorskip("skops")
+    X, y = rows()
+    model = rb.TunedThreshold(LogisticRegression(), "positive_rate() <= 0", confidence=None).fit(X, y)
+    assert np.isinf(model.best_threshold_)
+    assert not rb.load(model.save(tmp_path)).predict(X).any()
+
+
+def test_types_in_a_file_have_to_be_trusted(tmp_path):
+    pytest.importorskip("skops")
+    X, y = rows(200)
+    model = rb.TunedThreshold(KNeighborsClassifier(), confidence=None).fit(X, y)
+    path = model.save(tmp_path)
+    with pytest.raises(ValueError, match="not trusted"):
+        rb.load(path)
+    unsaved = rb.TunedThreshold(LogisticRegression())
+    with pytest.raises(NotFittedError):
+        unsaved.save(tmp_path)

@@ -57,8 +57,13 @@ from ratebound.estimators.given import (
     unseen,
 )
 from ratebound.estimators.guessing import check_audited, check_guesses
-from ratebound.estimators.levels import releveled
-from ratebound.estimators.plugging_in import cannot, errors_only, learned_rules, solved_rules
+from ratebound.estimators.plugging_in import (
+    at_its_levels,
+    cannot,
+    errors_only,
+    learned_rules,
+    solved_rules,
+)
 from ratebound.estimators.policy import Policy, as_policy
 from ratebound.estimators.proposals import OUT_OF_FOLD
 from ratebound.estimators.rules import Rules
@@ -78,7 +83,7 @@ from ratebound.rates.guesses import as_guessed
 from ratebound.rates.kinds import label_classes, referral_of
 from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
-from ratebound.solution.leveling import at_levels
+from ratebound.solution.leveling import at_levels, at_some_levels
 from ratebound.solution.mixture import Mixture, member
 from ratebound.solution.reasons import Reasons
 from ratebound.solution.record import course_of
@@ -402,6 +407,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             together=together(fitting, by) if confidence is not None and fitting.constraints else None,
         )
         asked, result, encoding = self._found(asked, learners)
+        if aside is not None and asked.compiled.problem.asked.leveled:
+            aside = compile_again(aside, asked.compiled.problem)
         self._finished(asked, result, encoding, classes, aside)
         warn_if_broken(self.status_, self)
         return self
@@ -508,8 +515,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         remedy = "Fit it again for this, for example with model='mlp'."
         refuse_general(problem.subject_to, "with_constraints", remedy)
         try:
-            compiled = compile_again(asked.compiled, problem)
+            compiled = compile_again(asked.compiled, at_some_levels(problem))
             check_referrals(compiled)
+            if problem.leveled:
+                compiled = at_its_levels(compiled, rules)
             other = learned_rules(compiled, rules)
         except ValueError as error:
             raise ValueError(f"{error}: fit it again for these promises") from None
@@ -643,8 +652,15 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             stored = asked.compiled.stored and not learner.takes_stored
             if tried and (stored or not learner.takes_weights):
                 break
+            leveled = bool(asked.compiled.problem.asked.leveled)
+            if leveled and not learner.cross_fits and not tried:
+                asked = self._leveled(asked)
             own, encoding = self._prepared(asked, learner)
-            tried.append((*releveled(own, search(own)), encoding))
+            result = search(own)
+            if leveled and result.rules is not None:  # which are at levels of their own
+                own = replace(own, compiled=result.rules.by_goal or result.rules.compiled)
+                asked = replace(asked, compiled=compile_again(asked.compiled, own.compiled.problem))
+            tried.append((own, result, encoding))
             latest = tried[-1][1]
             if latest.solution.status.feasible or latest.lets_go or asked.clock.left == 0:
                 break
@@ -676,33 +692,27 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """The problem on the training rows, and on the certification rows, if any.
 
         The same share of every cell is set aside, so every group is represented. The levels at which
-        ratios are compared are found on the training rows.
+        ratios are compared are searched for later.
         """
+        problem = at_some_levels(problem)
         if self._share_to_certify is None:
-            return compile(self._leveled(problem, people), **people), None
-        plain = problem.at_levels(dict.fromkeys(problem.leveled))
+            return compile(problem, **people), None
         try:
-            whole = compile(plain, **people)
-            fitting, aside = parted(
-                whole, self._share_to_certify, seed, together=together(whole, groups, told=False)
-            )
-            if problem.leveled:
-                problem = self._leveled(problem, fitting.populations)
-                fitting, aside = (compile(problem, **part.populations) for part in (fitting, aside))
+            whole = compile(problem, **people)
+            ids = together(whole, groups, told=False)
+            return parted(whole, self._share_to_certify, seed, together=ids)
         except ValueError as error:
             raise ValueError(f"certify={self._share_to_certify}: {error}") from None
-        return fitting, aside
 
-    def _leveled(self, problem: Problem, people: dict[str, Population]) -> Problem:
-        """The problem with every comparison of two ratios at a level, so that bounds are numbers.
+    def _leveled(self, asked: Search) -> Search:
+        """The search with every comparison of two ratios at the level that is best for a game.
 
-        The levels are the best ones for thresholds on the same model trained without promises; for rows
-        on disk, on a sample.
+        It is the best one for thresholds on the same model trained without promises; for rows on disk,
+        on a sample.
         """
-        if not problem.leveled:
-            return problem
-        people = {name: some_in_memory(each) for name, each in people.items()}
-        first, known = people[FIRST], self.known
+        compiled, known = asked.compiled, asked.known
+        people = {name: some_in_memory(each) for name, each in compiled.populations.items()}
+        first = people[FIRST]
         plain = clone(self).set_params(
             constraints=(),
             objective="error_rate()",
@@ -711,13 +721,14 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             certify=None,
             guessed=None,
         )
-        if referral_of(people[FIRST].classes or ()) is not None:
+        if referral_of(first.classes or ()) is not None:
             # Its three scores are the costs, so offsets on them give any pair of cutoffs.
             plain.set_params(objective="error_rate() + 0.2 * referred()", confidence=0.9)
         assert first.y is not None
         labels = np.asarray(label_classes(first.classes or ()))[first.y.astype(int)]
         plain.fit(first.X, labels, columns=first.columns or None, sample_weight=first.weights)
-        return at_levels(problem, plain.solution_, known=known or (), **people)
+        problem = at_levels(compiled.problem.asked, plain.solution_, known=known or (), **people)
+        return replace(asked, compiled=compile_again(compiled, problem))
 
     def _checked_parameters(self) -> tuple[list[Learner], Callable[..., Mixture], Training]:
         """The objects that the parameters name, checked before anything is read or trained."""

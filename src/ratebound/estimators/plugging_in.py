@@ -53,6 +53,7 @@ from ratebound.rates.expressions import FIRST, Ratio
 from ratebound.rates.kinds import referral_of
 from ratebound.rates.named import error_rate
 from ratebound.solution.determinize import Outcome, evaluate
+from ratebound.solution.leveling import Tried, as_tried, at_best_levels
 from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.record import Pending
 from ratebound.solution.solutions import shrink
@@ -151,7 +152,11 @@ def _solved(
             group = None if known is None else known.of[some]
             outside[:, some] = values_on(forecast, rows_of(given, some), group=group)
     rules = rules_of(compiled, forecast, outside, split.splits[0], asked.seed, asked.together, known)
-    rules = rules if asked.compiled.goal is None else for_goal(asked.compiled, rules)
+    if asked.compiled.problem.asked.leveled:
+        asked = replace(asked, compiled=at_its_levels(asked.compiled, rules))
+        rules = learned_rules(asked.compiled, rules)
+    elif asked.compiled.goal is not None:
+        rules = for_goal(asked.compiled, rules)
     return solved_rules(asked, rules)
 
 
@@ -177,6 +182,28 @@ def better(known: SearchResult, blind: SearchResult, asked: Search) -> SearchRes
     said = f"It does not use {', '.join(asked.known or ())}, by which it would be no better."
     message = f"{own.message.removesuffix('.')}. {said}"
     return replace(blind, solution=blind.solution.recorded(status=replace(own, message=message)))
+
+
+def at_its_levels(compiled: Compiled, known: Rules) -> Compiled:
+    """A problem whose ratios are compared at the levels that are best for the rules of a forecast.
+
+    What was learned is the same at all levels, and the rules of each are solved in a moment; of a goal
+    that is not a sum, along its tangent where it is best without these comparisons.
+    """
+    asked, tangent = compiled.problem.asked, np.empty(0)
+    if compiled.goal is not None:
+        without = asked.at_levels(dict.fromkeys(asked.leveled))
+        rules = learned_rules(compile_again(compiled, without), known)
+        pieces, _ = rules.measured([rules.best(np.zeros(rules.promises)).place])
+        tangent = compiled.goal.weights(pieces[0])
+
+    def reached(problem: Problem) -> Tried:
+        at = compile_again(compiled, problem)
+        rules = rules_for(at, known) if at.goal is None else along_tangent(at, tangent, known)
+        rule = rules.quickly(np.zeros(rules.promises))
+        return as_tried(rules.compiled, rule.violations, rules.objectives([rule.place])[0])
+
+    return compile_again(compiled, at_best_levels(asked, reached))
 
 
 def what_if(known: Rules, problem: Problem) -> tuple[Rules, Rule]:
@@ -211,11 +238,7 @@ def for_goal(compiled: Compiled, known: Rules) -> Rules:
     pools: list[tuple[Array, Array]] = []
     best, least = None, np.inf
     for _ in range(POINTS):
-        linear = at_point(
-            compiled, Linearization(weights, none, (np.empty((0, len(weights))), none[:0]))
-        )
-        rules = rules_for(replace(linear, problem=compiled.problem), known)
-        rules.by_goal = compiled
+        rules = along_tangent(compiled, weights, known)
         rule = rules.best(none)
         pieces, violations = rules.measured([0, *rules.planes, rule.place])
         pools.append((pieces, violations))
@@ -230,6 +253,15 @@ def for_goal(compiled: Compiled, known: Rules) -> Rules:
         weights = solved.weights
     assert best is not None
     return best
+
+
+def along_tangent(compiled: Compiled, weights: Array, known: Rules) -> Rules:
+    """The rules for a sum of a goal's pieces at weights (q,), in its place."""
+    none = np.zeros(len(compiled.constraints))
+    point = Linearization(weights, none, (np.empty((0, len(weights))), none[:0]))
+    rules = rules_for(replace(at_point(compiled, point), problem=compiled.problem), known)
+    rules.by_goal = compiled
+    return rules
 
 
 def solved_rules(asked: Search, rules: Rules) -> SearchResult:

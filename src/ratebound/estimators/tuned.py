@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,7 @@ from ratebound.base.checks import check_number, check_word
 from ratebound.base.parameters import MethodAndParameter
 from ratebound.base.types import Array
 from ratebound.estimators.classifier import CERTIFIED
-from ratebound.estimators.finishing import cheapest_certified
+from ratebound.estimators.finishing import cheapest_certified, given_seed, said
 from ratebound.estimators.given import (
     GROUPS,
     check_classes,
@@ -45,6 +47,10 @@ from ratebound.estimators.given import (
 )
 from ratebound.estimators.one_threshold import EveryThreshold, every_threshold
 from ratebound.estimators.plugging_in import FINE
+from ratebound.estimators.policy import Policy
+from ratebound.estimators.proposals import OUT_OF_FOLD
+from ratebound.learners.calibration import Calibration
+from ratebound.learners.tuned import LARGEST, RESPONSES, response_of, scores_of, tuned_scorer
 from ratebound.problem.compiling import compile, held_out
 from ratebound.problem.frames import as_array, check_order, columns_by_name, frame_columns, unmasked
 from ratebound.problem.labels import label_values
@@ -53,10 +59,11 @@ from ratebound.problem.problem import Problem, promised
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
+from ratebound.solution.deciders import Draw
 from ratebound.solution.leveling import at_levels
+from ratebound.solution.mixture import Members
+from ratebound.solution.record import ASIDE, Making, Record
 from ratebound.solution.status import KEPT, Status, warn_if_broken
-
-RESPONSES = ("auto", "predict_proba", "decision_function")
 
 
 def _has(method: str) -> Callable[[Any], bool]:
@@ -123,6 +130,8 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator_ : classifier
         The fitted classifier.
+    solution_ : Policy
+        The classifier and its threshold as `save` writes them.
     best_threshold_ : float
         The score from which on it says yes; infinite if it says yes to no one, or to everyone.
     best_score_ : float
@@ -305,7 +314,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if len(aside):
             there = scores_of(self.estimator_, _rows(X, aside), self.response_method, people.labels.yes)
             place, status = self._certified(every, place, status, people.only(aside), there, scored.fine)
-        self._finished(every, place, status)
+        self._finished(every, place, status, scored, {ASIDE: len(aside)} if len(aside) else {})
         warn_if_broken(status, self)
         return self
 
@@ -321,7 +330,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "certify, a share of the rows such as 0.3,", self._share_to_certify, above=0, below=1
             )
         check_word("response_method", self.response_method, RESPONSES)
-        _response(self.estimator, self.response_method)
+        response_of(self.estimator, self.response_method)
         for rate in problem.rates:
             if rate.on not in (None, FIRST):
                 raise ValueError(
@@ -527,9 +536,35 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         shown = f"{fine}. What holds on new rows was shown on {len(rows):,} others: see the certificate."
         return chosen, every.status(chosen, shown)
 
-    def _finished(self, every: EveryThreshold, place: int, status: Status) -> None:
+    def _finished(
+        self, every: EveryThreshold, place: int, status: Status, scored: Scored, aside: dict[str, int]
+    ) -> None:
         """Keep what was fitted, at a threshold."""
         compiled = every.compiled
+        rows, folds = len(np.unique(scored.rows)), scored.fine == FINE
+        on = OUT_OF_FOLD if folds else "train"
+        used = {"trained on": rows, "judged out of fold": rows} if folds else {"threshold set on": rows}
+        record = Record(
+            problem=compiled.problem,
+            status=status,
+            objectives={on: float(every.objectives[place])},
+            violations={on: every.violations[place]},
+            seed=given_seed(self),
+            drawn=(0.0, 0.0),
+            made=Making(said(self), used | aside),
+            certificate=vars(self).get("certificate_"),
+        )
+        scorer = tuned_scorer(self.estimator_, self.response_method, compiled.classes[1])
+        at = np.clip([[every.at[place]]], -LARGEST, LARGEST)
+        self.solution_ = Policy(
+            Members(np.ones(1), at, scorer),
+            Draw(),
+            record,
+            compiled.classes,
+            calibration=Calibration(1.0, (0.0,), "the classifier's own", rows)
+            if hasattr(self.estimator_, "predict_proba")
+            else None,
+        )
         self.best_threshold_ = float(every.at[place])
         self.best_score_ = float(compiled.problem.shown(every.objectives[place]))
         self.status_, self.problem_ = status, compiled.problem
@@ -656,10 +691,8 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Audit
             Print it, or take it as a frame, JSON or a page.
         """
-        from ratebound.auditing.auditing import audit  # deciding needs none of it
-
-        people = self._labelled(X, y, columns, sample_weight)
-        return audit(self.problem_.asked, self, people, clusters=clusters)
+        check_is_fitted(self, "best_threshold_")
+        return self.solution_.audit(_given(X), y, columns, sample_weight, clusters=clusters)
 
     @MethodAndParameter
     def certify(
@@ -693,18 +726,43 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Certificate
             What holds, by which test, and how many rows it would take.
         """
-        from ratebound.certifying.certify import certify
-
-        people = self._labelled(X, y, columns, sample_weight)
-        return certify(self.problem_, self, people, confidence=confidence)
-
-    def _labelled(self, X: Any, y: Any, columns: Any, sample_weight: Any) -> Population:
-        """Rows to judge the fitted classifier on."""
         check_is_fitted(self, "best_threshold_")
-        check_order(X, {"y": y, "sample_weight": sample_weight})
-        classes = in_order(self.classes_, self._yes)
-        rows = X if hasattr(X, "shape") else np.asarray(X)
-        return labelled(rows, trained_labels(y, classes), columns, sample_weight, classes)
+        return self.solution_.certify(_given(X), y, columns, sample_weight, confidence=confidence)
+
+    def save(self, path: str | Path, *, date: datetime.date | None = None) -> Path:
+        """Write the classifier with its threshold to a file, which `rb.load` reads.
+
+        It is safetensors and JSON, never pickle; the classifier in it is written with skops, so that
+        reading it runs no code that the file brings. What is loaded is a `Policy`: it predicts, audits
+        and certifies.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, where the name ends in ``.safetensors``; otherwise a folder, which gets a file of
+            that kind.
+        date : date, default=None
+            Goes into its record. None by default, so that equal models are equal files.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Examples
+        --------
+        >>> import tempfile, ratebound as rb
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X, y = make_classification(500, random_state=0)
+        >>> model = rb.TunedThreshold(LogisticRegression(), "recall() >= 0.9", confidence=None).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     loaded = rb.load(model.save(folder))
+        >>> bool((loaded.predict(X) == model.predict(X)).all())
+        True
+        """
+        check_is_fitted(self, "best_threshold_")
+        return self.solution_.save(path, date=date)
 
 
 @dataclass(frozen=True, eq=False)
@@ -728,46 +786,6 @@ class Cut:
         return np.asarray(self.classes)[(X[:, 0] >= self.at).astype(np.intp)]
 
 
-def scores_of(estimator: Any, X: Any, response: str, yes: Any) -> Array:
-    """A score for each row (n,), the higher the more it favours `yes`; checked."""
-    method = _response(estimator, response)
-    classes = np.asarray(estimator.classes_).tolist()
-    if yes not in classes or len(classes) != 2:
-        raise ValueError(
-            f"{type(estimator).__name__} was fitted on labels {classes}, and the threshold is for "
-            f"{yes!r} against one other: bring more rows, or use fewer folds"
-        )
-    values = np.asarray(getattr(estimator, method)(X), dtype=float)
-    place = classes.index(yes)
-    if values.ndim == 2 and values.shape[1] == 2:
-        scores = (
-            values[:, place] if method == "predict_proba" else values[:, place] - values[:, 1 - place]
-        )
-    else:
-        scores = values.reshape(-1) * (1.0 if place == 1 else -1.0)
-    if not np.isfinite(scores).all():
-        row = int(np.flatnonzero(~np.isfinite(scores))[0])
-        raise ValueError(
-            f"{type(estimator).__name__}.{method} gives {scores[row]} for row {row}, so there is no "
-            "order to set a threshold in: fill or cap what leads to it, or use another response_method"
-        )
-    return scores
-
-
-def _response(estimator: Any, asked: str) -> str:
-    """The method that scores rows."""
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        raise TypeError(f"estimator takes a classifier, such as LogisticRegression(), got {estimator!r}")
-    methods = RESPONSES[1:] if asked == "auto" else (asked,)
-    for method in methods:
-        if hasattr(estimator, method):
-            return method
-    raise TypeError(
-        f"{type(estimator).__name__} has no {' or '.join(methods)}, so there is no score to set a "
-        "threshold on: use a classifier that has, or wrap it in sklearn's CalibratedClassifierCV"
-    )
-
-
 def _fitted_and_scored(
     estimator: Any,
     X: Any,
@@ -782,6 +800,11 @@ def _fitted_and_scored(
     own = _check_method_params(X, fits, indices=train)
     estimator.fit(_rows(X, train), _rows(y, train), **own)
     return estimator, scores_of(estimator, _rows(X, test), response, yes)
+
+
+def _given(X: Any) -> Any:
+    """Rows as they were given, lists as arrays."""
+    return X if hasattr(X, "shape") else np.asarray(X)
 
 
 def _rows(values: Any, chosen: Array) -> Any:

@@ -323,6 +323,7 @@ _OWN = {
     "given": "ratebound.solution.given_scores",
     "plug-in": "ratebound.learners.plug_in",
     "pairs": "ratebound.game.of_pairs",
+    "tuned": "ratebound.learners.tuned",
 }
 Kind = TypeVar("Kind", bound=type[Scorer])
 

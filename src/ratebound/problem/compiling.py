@@ -116,7 +116,7 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
         check_alike(people)
     if isinstance(problem, Problem) and problem.guessed:
         people = with_known_groups(problem, people)
-    return compile_on(problem, people)
+    return _to_train(compile_on(problem, people))
 
 
 class NoRows(ValueError):
@@ -124,7 +124,10 @@ class NoRows(ValueError):
 
 
 def compile_on(problem: Problem, populations: dict[str, Population], first: str = FIRST) -> Compiled:
-    """`compile`, with the populations by name; errors call the first of them `first`."""
+    """`compile`, with the populations by name; errors call the first of them `first`.
+
+    To judge decisions: to train for it, the objective must have a value whatever keeps the promises.
+    """
     if not isinstance(problem, Problem):
         raise TypeError(f"compile takes a rb.Problem first, got {type(problem).__name__}")
     for name, population in populations.items():
@@ -152,7 +155,8 @@ def compile_part(compiled: Compiled, chosen: Array) -> Compiled:
     Compiled(1 constraints, 3 rows, 2 cells, 3 slices)
     """
     if (whole := compiled.whole) is not None:
-        return _with_goal(compiled.problem, compiled.classes, lambda _: compile_part(whole, chosen))
+        part = _with_goal(compiled.problem, compiled.classes, lambda _: compile_part(whole, chosen))
+        return _to_train(part)
     rows = {name: chosen[own] for name, own in compiled.rows.items()}
     people = {name: each.only(rows[name]) for name, each in compiled.populations.items()}
     drawn = {name: draw_part(compiled.drawn[name], rows[name], each) for name, each in people.items()}
@@ -162,7 +166,7 @@ def compile_part(compiled: Compiled, chosen: Array) -> Compiled:
 def compile_again(compiled: Compiled, problem: Problem) -> Compiled:
     """Another problem on the same rows, which are read again only if it uses other subsets of them."""
     if not isinstance(problem.objective, Expression):
-        return compile_on(problem, compiled.populations)
+        return _to_train(compile_on(problem, compiled.populations))
     classes, populations = compiled.classes, compiled.populations
     problem = _in_full(problem, populations, classes, FIRST)
     return _entered(problem, populations, classes, drawn=compiled.drawn)
@@ -290,9 +294,16 @@ def _with_goal(problem: Problem, classes: Classes, measured: Callable[[Problem],
     except ValueError as error:
         said = str(error).partition(" (in the ")
         raise type(error)(f"{said[0]} (in {problem.objective} or a promise)") from None
-    goal = goal.checked(partial(least_sum, whole, len(problem.demands)))
     linear = compile_again(whole, linear_at(problem, goal, start_of(goal, whole)))
     return replace(linear, problem=problem, goal=goal, whole=whole, piece_count=len(goal.pieces))
+
+
+def _to_train(compiled: Compiled) -> Compiled:
+    """The same; raises if its goal may have no value although all promises are kept."""
+    goal, whole = compiled.goal, compiled.whole
+    if goal is None or whole is None:
+        return compiled
+    return replace(compiled, goal=goal.checked(partial(least_sum, whole, len(compiled.problem.demands))))
 
 
 def at_point(compiled: Compiled, point: Linearization) -> Compiled:

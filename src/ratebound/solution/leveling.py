@@ -78,12 +78,24 @@ def at_levels(
     """
     remedy = "Give the problem without it, and add it to the problem that comes back."
     refuse_general(problem.subject_to, "the search for a level", remedy)
+
+    def reached(given: Problem) -> Tried:
+        compiled = compile(given, train, **others)
+        return _reached(compiled, ranked_on(scores, compiled, known))
+
+    return at_best_levels(problem, reached)
+
+
+def at_best_levels(problem: Problem, reached: Callable[[Problem], Tried]) -> Problem:
+    """The problem with every ratio that others are compared with at the best level tried.
+
+    `reached` says what the best decisions make of it at some levels. The first are searched for with
+    the promises that are compared at later ones left out.
+    """
     levels: dict[Ratio, float | None] = dict.fromkeys(problem.leveled)
 
     def tried(ratio: Ratio, level: float) -> Tried:
-        fixed = problem.at_levels(levels | {ratio: level})
-        compiled = compile(fixed, train, **others)
-        return _reached(compiled, ranked_on(scores, compiled, known))
+        return reached(problem.at_levels(levels | {ratio: level}))
 
     for _ in range(TURNS if len(levels) > 1 else 1):
         for ratio in problem.leveled:
@@ -91,14 +103,24 @@ def at_levels(
     return problem.at_levels(levels)
 
 
+def at_some_levels(problem: Problem) -> Problem:
+    """The problem at levels in the middle of those tried, which tells the same rows apart as at any."""
+    return problem.at_levels({ratio: float(_grid(ratio)[GRID // 2]) for ratio in problem.leveled})
+
+
 def _reached(compiled: Compiled, rankings: Sequence[Candidates]) -> Tried:
     """What the best thresholds reach on a problem, without building a model of them."""
     policy = best_of_thresholds(rankings, compiled.goal)
     expected = policy.weights @ policy.columns.values
     violations, pieces = np.split(expected[1:], [len(compiled.constraints)])
-    worst = float(worst_violation(violations, compiled.scale[1:]))
     objective = expected[0] if compiled.goal is None else compiled.goal.value(pieces)
-    return 0.0 if worst <= TOLERANCE else worst, float(objective)
+    return as_tried(compiled, violations, float(objective))
+
+
+def as_tried(compiled: Compiled, violations: Array, objective: float) -> Tried:
+    """How far promises are broken, and what it costs; less is better."""
+    worst = float(worst_violation(violations, compiled.scale[1:]))
+    return 0.0 if worst <= TOLERANCE else worst, objective
 
 
 def _searched(grid: Array, tried: Callable[[float], Tried]) -> float:
