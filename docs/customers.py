@@ -21,7 +21,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     X, y = rb.datasets.load_frame("bank")
-    halves = train_test_split(X.assign(bought=y), test_size=0.5, random_state=0)
+    halves = train_test_split(X.assign(bought=y), test_size=0.5, random_state=1)
     for name, rows in zip(("customers", "new"), halves, strict=True):
         rows.to_csv(folder / f"{name}.csv", index=False)
     (folder / "customers.toml").write_text(RUN, "utf-8")

@@ -48,6 +48,7 @@ def studio(browser: Any, folder: Path) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 1000}, color_scheme="light")
     page.set_default_timeout(300_000)
     page.goto(served.address)
+    page.locator("input[name=yes]").last.check()
     page.get_by_role("button", name="Continue to the promises").click()
     for name in ("80% rule", "Capacity"):
         page.get_by_role("button", name=name, exact=True).click()

@@ -190,6 +190,7 @@ def test_training_that_cannot_keep_its_promises_fails(run, flags, tmp_path):
         ("0", "1", ""),
         ("-1", "1", ""),
         ("False", "True", ""),
+        ("ja", "nein", "yes is y == 'nein', and no 'ja'"),
     ],
 )
 def test_which_label_is_yes_is_said(run, tmp_path, no, yes, said):
@@ -199,7 +200,8 @@ def test_which_label_is_yes_is_said(run, tmp_path, no, yes, said):
     ask = ["train", table, "--label", "y", "--epochs", "1", "--confidence", "none", "--quiet"]
     answer = run(*ask, "--out", tmp_path / "model")
     assert answer.status == 0
-    assert answer.err == (f"ratebound: note: {said}; --positive changes that\n" if said else "")
+    doubt = ", and 'nein' reads like a no: check this first" if yes == "nein" else ""
+    assert answer.err == (f"ratebound: note: {said}; --positive changes that{doubt}\n" if said else "")
     assert run(*ask, "--positive", no, "--force", "--out", tmp_path / "model").err == ""
     assert str(rb.load(tmp_path / "model").classes[1]) == no
 

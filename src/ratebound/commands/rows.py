@@ -30,6 +30,10 @@ from ratebound.tables.treatments import Features, summed_up
 FEW_CLASSES = 20  # classes that may have any number of rows, and that an error lists
 ROWS_PER_CLASS = 10  # rows per class on average if there are more; with fewer, labels are numbers
 OBVIOUS = (["0", "1"], ["0.0", "1.0"], ["-1", "1"], ["-1.0", "1.0"], ["false", "true"])  # no, then yes
+NEGATIVE = {  # labels that read like a no, and sort last beside their yes
+    "no", "nein", "non", "nao", "não", "nie", "rejected", "refused", "unpaid", "unfit", "negative",
+    "failed", "not approved", "not hired", "not granted",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,9 @@ def tell_classes(label: str, positive: Any, classes: tuple[Any, ...]) -> None:
     if len(classes) > 2:
         note(classes_in_words(label, classes))
     elif positive is None and [str(value).casefold() for value in classes] not in OBVIOUS:
-        note(f"{classes_in_words(label, classes)}; --positive changes that")
+        reads = str(classes[1]).casefold() in NEGATIVE
+        doubt = f", and {classes[1]!r} reads like a no: check this first" if reads else ""
+        note(f"{classes_in_words(label, classes)}; --positive changes that{doubt}")
 
 
 def _or_referred(run: Run, classes: tuple[Any, ...]) -> tuple[Any, ...]:

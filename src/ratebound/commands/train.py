@@ -243,7 +243,15 @@ def _words(report: Audit, model: Any, trained_on: int, run: Run, kept: bool) -> 
         return "\n".join([*lines, f"{summary(report)}."])
     lines += [f"{'Held-out' if run.holdout else 'Training'} rows:\n\n{report}\n"]
     lines += [f"Training on {trained_on:,} rows: {model.status_}"]
-    if (certificate := model.solution_.record.certificate) is not None:
+    certificate, sure = model.solution_.record.certificate, model.status_.confidence
+    doubted = any(promise.verdict == "may not hold" for promise in report.promises)
+    if certificate is None and doubted and sure is not None:
+        audited = next(iter(report.populations.values()))
+        lines += [
+            f"“May not hold” is what the {audited:,} held-out rows can show alone. The confidence is "
+            f"training’s own estimate, from {trained_on:,} rows. Only a certificate is proof."
+        ]
+    if certificate is not None:
         lines.append(f"\n{certificate}\n")
     return "\n".join([*lines, f"Written to {run.out}: {', '.join(FILES)}"])
 
