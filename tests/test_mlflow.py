@@ -8,6 +8,7 @@ import ratebound as rb
 pandas = pytest.importorskip("pandas")
 
 
+@pytest.mark.filterwarnings("ignore:.*Any type hint is inferred:UserWarning")  # as MLflow is imported
 def test_a_logged_model_decides_as_before(tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")

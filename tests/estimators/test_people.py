@@ -166,9 +166,7 @@ def test_a_population_that_nobody_speaks_of_is_a_slip():
     people = pd.DataFrame(TABLE)
     with pytest.raises(TypeError, match=r"sample_weights= is not an argument.*mean 'sample_weight'"):
         classifier().fit(people, LABELS, sample_weights=np.ones(N))
-    with pytest.raises(
-        TypeError, match=r'pol= is not an argument.*A constraint names one by on="pol"'
-    ):
+    with pytest.raises(TypeError, match=r'pol= is not an argument.*A constraint names one by on="pol"'):
         classifier().fit(people, LABELS, pol=people)
 
 

@@ -104,7 +104,9 @@ def test_saved_models_decide_alike(people, model, tmp_path):
     certificate = policy.certify(*new, confidence=0.9)
     assert len(certificate.promises) == 2
     assert certificate.promises[0].rows > 0
-    with pytest.raises(ValueError, match="not in training: 'fox'; the trained labels are 'bird', 'cat', 'dog'"):
+    with pytest.raises(
+        ValueError, match="not in training: 'fox'; the trained labels are 'bird', 'cat', 'dog'"
+    ):
         policy.audit(X, np.where(y == "cat", "fox", y))
 
 
