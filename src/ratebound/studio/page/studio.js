@@ -194,6 +194,8 @@ const choose = tried(async (changed, again = true) => {
   S.learned = S.answer = S.made = S.files = null;
   if ("label" in changed) S.promises = [];
   if (again || !before) go("table"); else steps();
+  const at = "label" in changed ? ".question select" : "positive" in changed ? "input[name=yes]:checked" : null;
+  if (at) $("view").querySelector(at).focus(); // where the keyboard was before the step was drawn again
 });
 
 // --- 2: promises -------------------------------------------------------------------------------------
