@@ -1,4 +1,4 @@
-"""What users of several peers have to write: a promise in the words of libraries that know parity."""
+"""Code that users of several peers need: promises in terms of a parity of rates."""
 
 import numpy as np
 from _judge import judged
@@ -8,7 +8,7 @@ def parity(promises, train):
     """The ratio to everyone's rate or the distance from it that implies the promises.
 
     Between two groups, `u >= f * p` is `u >= r * everyone` with a ratio r that depends on their shares;
-    of the two ways round the first is asked for, which is the one that plain models break.
+    of the two directions the first is used, since plain models break that one.
     """
     first = promises[0]
     if first.factor == 1:
@@ -21,7 +21,7 @@ def parity(promises, train):
 
 
 def loosest(fit, tolerances, promises, train):
-    """The model of the first tolerance that keeps the promises on training rows, else of the last."""
+    """The model with the first tolerance that keeps the promises on training rows, or with the last."""
     for tolerance in tolerances:
         on_train, model = fit(tolerance)
         if judged(promises, on_train, train).kept:

@@ -1,9 +1,9 @@
-"""One contender on the splits of one problem, in a process of its own: decisions, seconds, memory.
+"""One contender on the splits of one problem, in its own process: decisions, seconds, memory.
 
     python _child.py MODULE FUNCTION PROBLEM SECONDS SPLIT.npz OUT.npz [SPLIT.npz OUT.npz ...]
 
-The module is imported before the clock starts. A fit that takes more CPU seconds than it may ends the
-process; what was found before is written. The labels of new rows are never read here.
+The module is imported before the clock starts. A fit that exceeds its CPU seconds ends the process;
+earlier results are written. The labels of new rows are never read here.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ def main() -> None:
             "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         }
         chances = {}
-        if found is not None:  # it may find no solution, and say so
+        if found is not None:  # a contender may report that it has no solution
             parts = zip(("train", "test"), found, strict=True)
             chances = {part: np.asarray(chance, float).reshape(-1) for part, chance in parts}
         np.savez(out, measured=json.dumps(measured), **chances)

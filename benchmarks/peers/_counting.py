@@ -1,18 +1,18 @@
-"""Lines of user code: what a contender's function takes from data in hand to decisions.
+"""Lines of user code: the length of a contender's function, from data to decisions.
 
-One rule for all: the lines of the function and of every function and class it uses from its own module
-or from those beside it, formatted alike, without blank lines, comments and documentation. Imports,
-tables of names and the judge do not count.
+The same rule for all: the lines of the function and of every function and class it uses from its own
+module or neighbouring modules, formatted alike, without blank lines, comments and documentation.
+Imports, tables of names and the judge do not count.
 """
 
 import ast
 from pathlib import Path
 
-FREE = ("_judge", "_common")  # what everyone is given
+FREE = ("_judge", "_common")  # available to all contenders
 
 
 def user_lines(path: Path, function: str) -> int:
-    """How many lines a function of a module takes, with all it uses.
+    """How many lines a function of a module takes, with everything it uses.
 
     The first line of each is its name, and counts.
     """
@@ -29,7 +29,7 @@ def user_lines(path: Path, function: str) -> int:
 
 
 def definitions(path: Path) -> dict[str, tuple[list[str], ast.AST]]:
-    """The functions and classes of a module and of those beside it, with the module's lines."""
+    """The functions and classes of a module and its neighbours, with the module's lines."""
     text = path.read_text("utf-8")
     tree, found = ast.parse(text), {}
     for node in tree.body:

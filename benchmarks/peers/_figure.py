@@ -1,4 +1,4 @@
-"""The picture of the comparison: error beside the worst violation on new rows, by problem."""
+"""The plot of the comparison: error against the worst violation on new rows, by problem."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ COLOURS = {"ours": "#0b5cad", "peer": "#b3541e", "floor": "#555555"}
 
 
 def draw(every: Sequence[Found], file: Path) -> None:
-    """Numbers stand for contenders, as in the legend; a ring says that decisions look at the group."""
+    """Numbers stand for contenders, as in the legend; a ring means that decisions look at the group."""
     import matplotlib
 
     matplotlib.use("Agg")

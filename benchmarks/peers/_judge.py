@@ -1,7 +1,7 @@
-"""Promises as data, and the judge of everyone's decisions: NumPy alone, and no code of any contender.
+"""Promises as data, and the judge of all decisions: only NumPy, and no contender's code.
 
-Every promise here compares the mean of the decisions over two sets of rows, so that a judge needs the
-chance of a yes for each row and nothing else.
+Every promise here compares the mean of the decisions over two sets of rows, so a judge needs only the
+probability of a yes for each row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-KEPT = 1e-6  # a violation that is rounding
+KEPT = 1e-6  # a violation that may be rounding
 
 
 @dataclass(frozen=True)
 class Promise:
-    """`rate` of the `group` is at least, or at most, `factor` times that of `against`, plus `slack`.
+    """The `group`'s `rate` is at least, or at most, `factor` times the rate of `against`, plus `slack`.
 
-    A group is a column and one of its values; nothing to compare with is everyone.
+    A group is a column and one of its values; `against` None means everyone.
     """
 
     rate: str
@@ -40,22 +40,22 @@ def named(group: tuple[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Rows:
-    """What a contender is given; the labels of new rows are kept from it."""
+    """A contender's input; it never sees the labels of new rows."""
 
     X: np.ndarray
     y: np.ndarray | None
-    columns: Mapping[str, np.ndarray]  # of texts, those that promises speak of
+    columns: Mapping[str, np.ndarray]  # columns of texts that promises use
 
     @property
     def cells(self) -> np.ndarray:
-        """Every combination of the columns' values as a number, for those whose groups are disjoint."""
+        """A number for every combination of the columns' values, for libraries with disjoint groups."""
         texts = ["|".join(values) for values in zip(*self.columns.values(), strict=True)]
         return np.unique(texts, return_inverse=True)[1]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What decisions do on some rows: their error, and by how much the worst promise is broken."""
+    """The result of decisions on some rows: their error, and by how much the worst promise is broken."""
 
     error: float
     violation: float
@@ -66,7 +66,7 @@ class Verdict:
 
 
 def rate(name: str, group: tuple[str, str] | None, chance: np.ndarray, rows: Rows) -> float:
-    """The mean chance of a yes among the rows that a rate counts; 0 where there are none."""
+    """The mean probability of a yes among the rows that a rate counts; 0 without such rows."""
     counted = {
         "positive_rate": np.ones(len(rows.y), bool), "recall": rows.y, "false_positive_rate": ~rows.y
     }[name]  # fmt: skip
@@ -75,14 +75,14 @@ def rate(name: str, group: tuple[str, str] | None, chance: np.ndarray, rows: Row
 
 
 def violation(promise: Promise, chance: np.ndarray, rows: Rows) -> float:
-    """By how much a promise is broken; at most 0 where it is kept."""
+    """By how much a promise is broken; at most 0 if it is kept."""
     own = rate(promise.rate, promise.group, chance, rows)
     bound = promise.factor * rate(promise.rate, promise.against, chance, rows) + promise.slack
     return bound - own if promise.relation == ">=" else own - bound
 
 
 def judged(promises: Sequence[Promise], chance: np.ndarray, rows: Rows) -> Verdict:
-    """Decisions that say yes with these chances (n,)."""
+    """The verdict on decisions that say yes with these probabilities (n,)."""
     if chance.shape != rows.y.shape or not np.all((chance >= -KEPT) & (chance <= 1 + KEPT)):
         raise ValueError("a chance of yes between 0 and 1 is needed for every row")
     error = np.where(rows.y, 1 - chance, chance).mean()

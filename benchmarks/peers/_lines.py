@@ -1,4 +1,4 @@
-"""What a part of the comparison hands over: its lines, as JSON, one for each task and peer."""
+"""The output of a part of the comparison: its lines, as JSON, one for each task and peer."""
 
 import json
 import sys
@@ -8,19 +8,19 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(frozen=True)
 class Result:
-    """How long it took, and what was reached by it."""
+    """The time it took, and the result."""
 
     time: float
-    error: float | None = None  # on the training rows, as is the worst violation
+    error: float | None = None  # on the training rows, like the worst violation
     violation: float | None = None
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A peer on one task, and ratebound in the same process, by which of its ways.
+    """A peer on one task, and ratebound's methods in the same process.
 
-    A `floor` is no peer: the same work without any promise.
+    A `floor` is not a peer: the same work without any promise.
     """
 
     task: str

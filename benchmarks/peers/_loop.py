@@ -1,4 +1,4 @@
-"""What users of libraries for training loops have to write themselves: the rates, and which iterate."""
+"""Code that users of training-loop libraries write: the rates, and the choice of an iterate."""
 
 import numpy as np
 import torch
@@ -25,9 +25,9 @@ def weights(promises, rows):
 
 
 def best(models, promises, train, test):
-    """Decisions of the iterate with the least error of those that keep the promises on training rows.
+    """Decisions of the iterate with the least error among iterates that keep the training promises.
 
-    Where none does, of the one that breaks them least.
+    If none does, of the one that breaks them least.
     """
     found = []
     for bias, weight in models:

@@ -27,7 +27,7 @@ class Problem:
     splits: int
     load: Callable[[int], tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], np.ndarray]]
     published: str = ""  # the problem's name in Friedler's results
-    scale: bool = True  # the package's own loaders give indicators and small numbers as they are
+    scale: bool = True  # the package's own loaders give indicators and small numbers, not scaled
 
     def write(self, split: int, file: Path) -> None:
         X, y, columns, train = self.load(split)
@@ -45,7 +45,7 @@ class Problem:
 
 
 def read(file: Path, labels: bool) -> tuple[Rows, Rows]:
-    """Training and new rows of a split; without `labels` those of new rows are left out."""
+    """Training and new rows of a split; without `labels` the labels of new rows are left out."""
     with np.load(file) as arrays:
         found = []
         for part in ("train", "test"):
@@ -68,7 +68,7 @@ def drawn(n: int, share: float, split: int) -> np.ndarray:
 
 
 def whole(splits, names):
-    """All rows of a data set that comes in three parts, to be split anew."""
+    """All rows of a data set that comes in three parts, to be split again."""
     parts = (splits.train, splits.validation, splits.test)
     X = np.concatenate([part.X for part in parts])
     y = np.concatenate([np.asarray(part.y, bool) for part in parts])
@@ -120,12 +120,12 @@ def communities(split):
 
 CENSUS = SHARED / "bench"
 RACES_OF_ACS = {0: "White", 1: "Black", 5: "Asian", 7: "other race", 8: "two or more"}
-TRAINED, NEW = 20_000, 60_000  # rows of a sample, and rows to judge it on
+TRAINED, NEW = 20_000, 60_000  # rows of a sample, and rows to judge on
 CODES = ("COW", "MAR", "RELP", "SEX", "RAC1P")
 
 
 def acsincome(split):
-    """Samples of the two published files: people, jobs and what they earn. Codes are one-hot."""
+    """Samples of the two published files: people, jobs and earnings. Codes are one-hot."""
     import pandas as pd
 
     files = [CENSUS / f"acsincome_{part}.parquet" for part in ("train", "test")]
@@ -146,7 +146,7 @@ def acsincome(split):
 
 
 def four_fifths(published: str, title: str) -> Problem:
-    """One of Friedler's problems: either group hears yes at least .8 times as often as the other."""
+    """One of Friedler's problems: each group gets a yes at least .8 times as often as the other."""
     sides = ("unprivileged", "privileged")
 
     def load(split):

@@ -1,7 +1,7 @@
-"""Running every contender on every problem: each in its own environment, what was found before is kept.
+"""Running every contender on every problem, each in its own environment; earlier results are kept.
 
-What a contender decided lies in build/peers/found, one file for each split, named by a digest of its
-code, its versions and the split. So a run only fills gaps, and the judge may change without any run.
+A contender's decisions are in build/peers/found, one file for each split, named by a digest of its code,
+its versions and the split. So a run only fills gaps, and the judge may change without a run.
 """
 
 import ast
@@ -21,8 +21,8 @@ from _judge import Verdict, judged
 from _problems import NotHere, Problem, read
 from environments import ENVIRONMENTS, HERE, Environment, Failed, finished, python_of
 
-SECONDS = 60  # of CPU, that one fit may take
-WALL = 3600  # for all splits of a problem, on a machine that does other things too
+SECONDS = 60  # of CPU for one fit, at most
+WALL = 3600  # for all splits of a problem, on a shared machine
 FOUND, SPLITS = ENVIRONMENTS / "found", ENVIRONMENTS / "splits"
 NOT_YET = "not run yet"
 PACKAGE = HERE.parent / "src" / "ratebound"
@@ -54,7 +54,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Fit:
-    """What came of one fit: verdicts, or none where the contender found no solution."""
+    """The result of one fit: verdicts, or none if the contender has no solution."""
 
     split: int
     seconds: float
@@ -66,7 +66,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Found:
-    """A contender on a problem: its fits, and why there are no more of them."""
+    """A contender on a problem: its fits, and why there are not more."""
 
     way: Way
     problem: Problem
@@ -75,7 +75,7 @@ class Found:
 
 
 def bare(text: str) -> str:
-    """The code of a module without its documentation, so that words change no digest."""
+    """The code of a module without its documentation, so that words do not change a digest."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -92,7 +92,7 @@ def own_code() -> str:
 
 
 def modules_of(path: Path) -> list[Path]:
-    """A contender's module, and those beside it that it takes something from."""
+    """A contender's module, and the neighbouring modules that it imports from."""
     named = re.findall(r"^from (_\w+) import", path.read_text("utf-8"), re.MULTILINE)
     beside = [path.with_name(f"{name}.py") for name in named]
     return [path, *(other for other in beside if other.exists())]
@@ -115,7 +115,7 @@ def split_of(problem: Problem, number: int) -> Path:
 
 
 def run(way: Way, problem: Problem, splits: int, fill: bool) -> str:
-    """Fill the gaps of a contender on a problem; what went wrong, if anything did."""
+    """Fill the gaps of a contender on a problem; returns what went wrong, if anything."""
     wanted = []
     for number in range(splits):
         split = split_of(problem, number)
@@ -146,7 +146,7 @@ def run(way: Way, problem: Problem, splits: int, fill: bool) -> str:
 
 
 def fits_of(way: Way, problem: Problem, splits: int) -> Iterator[Fit]:
-    """What is there of a contender on a problem, judged."""
+    """The existing results of a contender on a problem, judged."""
     for number in range(splits):
         split = split_of(problem, number)
         out = (
@@ -169,7 +169,7 @@ def fits_of(way: Way, problem: Problem, splits: int) -> Iterator[Fit]:
 def everything(
     ways: Sequence[Way], problems: Sequence[Problem], most: int, processes: int, fill: bool = True
 ) -> tuple[list[Found], list[str]]:
-    """Run what is missing; what was found, and the problems whose data is not here."""
+    """Run what is missing; returns all results, and the problems without data here."""
     here, missing = [], []
     for problem in problems:
         try:
@@ -180,7 +180,7 @@ def everything(
             missing.append(str(reason))
     environments = {way.environment: way for way in ways}
     broken = {}
-    for environment in environments:  # one at a time: two would install into one folder
+    for environment in environments:  # one at a time: two would install into the same folder
         try:
             python_of(environment)
         except Failed as failed:

@@ -1,4 +1,4 @@
-"""The page's tables and what they show, from what was found."""
+"""The page's tables and what they show, from the results."""
 
 import itertools
 from collections import defaultdict
@@ -43,7 +43,7 @@ def label(way: Way) -> str:
 
 
 def row(found: Found) -> list[str]:
-    """A contender's line of a problem's table."""
+    """A contender's row in a problem's table."""
     fits, name = solved(found), label(found.way)
     if not fits:
         words = f"no solution on {len(found.fits)} splits" if found.fits else found.trouble
@@ -64,7 +64,7 @@ def problem_table(every: Sequence[Found]) -> str:
 
 
 def summary_table(every: Sequence[Found]) -> str:
-    """All problems at once: how often promises were kept on new rows, and what it cost."""
+    """All problems together: how often promises were kept on new rows, and at what cost."""
     floors = {(one.problem.name, one.way.trees): one for one in every if one.way.floor}
     by_way = defaultdict(list)
     for found in every:
@@ -98,7 +98,7 @@ def summary_table(every: Sequence[Found]) -> str:
 
 
 def like(peer: Way, own: Way) -> bool:
-    """Whether two ways may be compared: the same kind of model, and of what decisions look at."""
+    """Whether two ways can be compared: the same kind of model, and the same columns in decisions."""
     return (
         own.ours
         and not peer.ours
@@ -114,10 +114,10 @@ class Pair:
     peer: Found
     own: Found
     splits: int
-    kept: tuple[int, int]  # by the peer and by ours
+    kept: tuple[int, int]  # splits kept by the peer and by ours
     broken: tuple[float, float]  # the mean worst violation of the peer and of ours
-    less: float  # ours less the peer's error, on average
-    error: float  # and its standard error
+    less: float  # our error minus the peer's, on average
+    error: float  # the standard error of `less`
 
     @property
     def lost(self) -> bool:
@@ -128,13 +128,13 @@ class Pair:
         return self._better(1, 0) and -self.less > self.error
 
     def _better(self, one: int, other: int) -> bool:
-        """Whether one keeps promises as often as the other, and breaks them by no more if it does."""
+        """Whether one keeps promises at least as often as the other, and breaks them by no more."""
         as_near = self.kept[one] == self.splits or self.broken[one] <= self.broken[other]
         return self.kept[one] >= self.kept[other] and as_near
 
 
 def pairs(every: Sequence[Found]) -> Iterator[Pair]:
-    """All peers beside all of ours of their kind, where there are at least two splits."""
+    """All peers with all of ours of their kind, if there are at least two splits."""
     for own, peer in itertools.product(every, every):
         if peer.problem is not own.problem or not like(peer.way, own.way):
             continue
@@ -150,7 +150,7 @@ def pairs(every: Sequence[Found]) -> Iterator[Pair]:
 
 
 def losses(every: Sequence[Found]) -> list[str]:
-    """Where a peer keeps promises on at least as many splits, with an error lower by over one SE."""
+    """Cases in which a peer keeps promises as often, at an error lower by more than one SE."""
     return [
         f"- {pair.own.problem.title}: {pair.peer.way.name} kept all promises on {pair.kept[0]} and "
         f"*{pair.own.way.name}* on {pair.kept[1]} of {pair.splits} splits; its error is {pair.less:.4f} "
@@ -161,6 +161,6 @@ def losses(every: Sequence[Found]) -> list[str]:
 
 
 def wins(every: Sequence[Found]) -> tuple[int, int, int]:
-    """Of all pairs alike: where ours is better by the same rule, where the peer is, and all of them."""
+    """The numbers of comparable pairs: ours is better by the same rule, the peer is better, and all."""
     found = list(pairs(every))
     return sum(pair.won for pair in found), sum(pair.lost for pair in found), len(found)

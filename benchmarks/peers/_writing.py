@@ -1,4 +1,4 @@
-"""The page docs/peers.md: what was compared and how, what came out, and where ratebound loses."""
+"""The page docs/peers.md: the comparison, its results, and where ratebound loses."""
 
 import itertools
 import re
@@ -15,7 +15,7 @@ from _running import NOT_YET, SECONDS, Found, split_of
 from _tables import losses, problem_table, solved, summary_table, wins
 from environments import HERE
 
-LEAST = {"linear": 0.8355, "LightGBM": 0.85}  # accuracy on Adult by sex, at an impact of .8
+LEAST = {"linear": 0.8355, "LightGBM": 0.85}  # the aims: accuracy on Adult by sex, at an impact of .8
 LIBRARIES = "numpy scipy scikit-learn torch lightgbm pandas"
 
 
@@ -66,7 +66,7 @@ def friedler_row(found: Found) -> friedler.Row:
 
 
 def friedler_part(every: Sequence[Found]) -> str:
-    """Accuracy and disparate impact, ours and everyone's, with the published rows and who dominates."""
+    """Accuracy and disparate impact of all, with the published rows and who dominates."""
     own = [friedler_row(found) for found in every if len(solved(found)) > 1]
     ours = [row for row in own if row.algorithm.startswith("ratebound")]
     theirs = [row for row in friedler.published() if row.problem == every[0].problem.published]
@@ -125,7 +125,7 @@ def aim(row: friedler.Row, splits: int) -> str:
 
 
 def certificates(found: Sequence[dict]) -> str:
-    """How often MAPIE and ours certify, how often falsely, and what is left of the other rate."""
+    """How often MAPIE and ours certify, how often falsely, and how high the other rate is."""
     lines = []
     tasks = dict.fromkeys((one["task"], one["level"]) for one in found)
     for (task, level), who in itertools.product(tasks, ("MAPIE", "ratebound")):
@@ -151,7 +151,7 @@ def versions(every: Sequence[Found]) -> str:
 
 
 def troubles(every: Sequence[Found]) -> str:
-    """Who was ended or failed, and where."""
+    """The fits that were ended or failed."""
     lines = [
         f"- {found.problem.title}, {found.way.name}: {found.trouble}"
         for found in every

@@ -1,8 +1,8 @@
 """A threshold with a certificate: MAPIE's risk control beside `certify=`, on samples of UCI Adult.
 
 The whole table is the population. Each sample has 4,000 rows: half to train on, half for the
-certificate. The truth is what the decisions do on all other rows. Where nothing is certified, MAPIE has
-no threshold and no decisions, and ratebound says that its certificate does not hold.
+certificate. The truth is the result of the decisions on all other rows. If nothing is certified, MAPIE
+has no threshold and no decisions, and ratebound's certificate does not hold.
 """
 
 import json
@@ -21,7 +21,7 @@ import ratebound as rb
 
 warnings.simplefilter("ignore")
 ROWS, LEVEL = 4000, 0.95
-# what must be at least how much, what ratebound then minimizes, and what MAPIE then prefers
+# the rate and its lower bound, then ratebound's objective, and MAPIE's preference
 TASKS = (
     ("precision", 0.8, "-recall()", "recall"),
     ("recall", 0.8, "false_positive_rate()", "precision"),

@@ -1,7 +1,7 @@
 """Seconds of a fit on UCI Adult: recall of Black, White, female and male at least 95% of everyone's.
 
-Fairlearn's groups may not overlap, so it is given cells of race and sex. Seconds are of the process, on
-one thread; error and worst violation, kept where <= 0, are those on the training rows.
+Fairlearn's groups cannot overlap, so it gets cells of race and sex. Seconds are of the process, on one
+thread; error and worst violation, kept if <= 0, are on the training rows.
 """
 
 import os
@@ -45,8 +45,8 @@ def adult() -> tuple[rb.Population, rb.Compiled, np.ndarray]:
 
 
 def judged(compiled: rb.Compiled, seconds: float, chance: np.ndarray, note: str = "") -> Result:
-    """What comes of saying yes with these chances (n,): rates are linear in them."""
-    levels = np.unique(np.append(chance, 0.0))  # yes from each level on, as often as it rises there
+    """The result of saying yes with these probabilities (n,); rates are linear in them."""
+    levels = np.unique(np.append(chance, 0.0))  # yes from each level on, weighted by the step there
     errors, violations = compiled.evaluate(np.where(chance >= levels[1:, None], 1.0, -1.0))
     never = compiled.evaluate(np.full(len(chance), -1.0))
     shares = np.diff(levels)
@@ -111,7 +111,7 @@ def grid_search() -> Iterator[Line]:
 
 
 def threshold_optimizer() -> Iterator[Line]:
-    """Thresholds by cell of a model that is trained already."""
+    """Thresholds by cell for a model that is already trained."""
     from fairlearn.postprocessing import ThresholdOptimizer
 
     people, compiled, cells = adult()
@@ -129,7 +129,7 @@ def threshold_optimizer() -> Iterator[Line]:
         scores = model.predict_proba(people.features)[:, 1]
         return rb.thresholds(rb.Problem(rb.error_rate(), GOALS), scores, people, known=[*GROUPS])
 
-    own_thresholds()  # imports what it needs
+    own_thresholds()  # runs the imports
     own_seconds, policy = timed(own_thresholds, 3)
     decided = Result(own_seconds, policy.objectives["train"], float(policy.violations["train"].max()))
     result = judged(compiled, seconds, chance, "exact parity of cells")
@@ -164,7 +164,7 @@ def fairgbm() -> Iterator[Line]:
     from fairgbm import FairGBMClassifier
 
     def spelled(check: Callable[..., Any]) -> Callable[..., Any]:
-        """It spells an argument of scikit-learn's as releases before 1.6 did."""
+        """Rename an argument of scikit-learn back to its name before 1.6."""
         return lambda *given, force_all_finite, **more: check(
             *given, ensure_all_finite=force_all_finite, **more
         )

@@ -1,6 +1,6 @@
 """Milliseconds of a training step of monotone lattices, at the paper's sizes, batches of 512 rows.
 
-Forward, backward, a step of Adam, and whatever keeps the shape.
+Forward pass, backward pass, a step of Adam, and the projection onto the shapes, if any.
 """
 
 import os
@@ -15,7 +15,7 @@ from lattice import SIZES, lattices_of, other_of
 from step import Step, race
 
 BATCH, SECONDS = 512, 3.0
-REPEATS = {"Filtering": 40, "Map Intent": 2}  # a step of theirs takes seconds at the larger size
+REPEATS = {"Filtering": 40, "Map Intent": 2}  # their step takes seconds at the larger size
 
 
 def training_step(model: torch.nn.Module, dtype: torch.dtype, features: int) -> Step:

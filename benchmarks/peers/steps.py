@@ -1,7 +1,7 @@
 """Milliseconds of a training step: recall of m groups at least 95% of everyone's, batches of 1,024 rows.
 
 A linear model on 122 features. Every loop computes the same rates in the same way, unless the library
-brings its own; each contender counts with its fastest block of steps, and all take turns.
+has its own; each contender's fastest block of steps counts, and all take turns.
 """
 
 import itertools
@@ -36,7 +36,7 @@ from step import (
 import ratebound as rb
 
 COUNTS, BATCH = (4, 20, 100, 400), 1024
-SECONDS, REPEATS = 3.0, 250  # short blocks: on a busy machine some of them are left alone
+SECONDS, REPEATS = 3.0, 250  # short blocks: even on a busy machine some are undisturbed
 
 Make = Callable[[torch.Tensor, torch.Tensor, Groups, Iterator[Any]], Step]
 
@@ -69,7 +69,7 @@ def humancompatible_step(
 
 
 def fairret_step(X: torch.Tensor, y: torch.Tensor, groups: Groups, batches: Iterator[Any]) -> Step:
-    """A penalty on how far recalls are from everyone's: no multipliers, so nothing is promised."""
+    """A penalty on the distance of recalls from everyone's: no multipliers, so no promises."""
     from fairret.loss import NormLoss
     from fairret.statistic import TruePositiveRate
 

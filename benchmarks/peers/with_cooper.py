@@ -1,4 +1,4 @@
-"""Cooper: a Lagrangian whose multipliers follow the true rates, and the model sigmoids."""
+"""Cooper: a Lagrangian whose multipliers follow the true rates, while the model descends sigmoids."""
 
 import cooper
 import torch

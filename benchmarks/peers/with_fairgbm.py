@@ -5,7 +5,7 @@ from fairgbm import FairGBMClassifier
 
 
 def spelled(check):
-    """It spells an argument of scikit-learn's as releases before 1.6 did."""
+    """Rename an argument of scikit-learn back to its name before 1.6."""
     return lambda *given, force_all_finite, **more: check(
         *given, ensure_all_finite=force_all_finite, **more
     )

@@ -1,4 +1,4 @@
-"""Fairlearn. Its groups may not overlap, so it is given the combinations of the columns."""
+"""Fairlearn. Its groups cannot overlap, so it gets the combinations of the columns."""
 
 import numpy as np
 from _asking import loosest, parity

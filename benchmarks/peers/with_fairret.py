@@ -1,4 +1,4 @@
-"""fairret: a penalty on how far the groups' rates are from everyone's. No bound can be said."""
+"""fairret: a penalty on the distance of the groups' rates from everyone's. It takes no bound."""
 
 import numpy as np
 import torch

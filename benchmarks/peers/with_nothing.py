@@ -1,4 +1,4 @@
-"""The floor: models that were promised nothing."""
+"""The floor: models without promises."""
 
 from lightgbm import LGBMClassifier
 from sklearn.linear_model import LogisticRegression

@@ -25,5 +25,5 @@ def thresholds(train, test, promises):
         "data": test.X,
         "target": np.zeros(len(test.X), int),
         "groups": test.cells,
-    }  # it asks for one
+    }  # it requires one
     return [np.asarray(fair.predict(part)) for part in (data, other)]

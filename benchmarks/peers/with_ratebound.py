@@ -1,4 +1,4 @@
-"""ratebound's own ways, with their defaults."""
+"""ratebound's own methods, with their defaults."""
 
 from _common import warm_up
 

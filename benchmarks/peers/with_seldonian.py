@@ -12,7 +12,7 @@ RATES = {"positive_rate": "PR", "recall": "TPR", "false_positive_rate": "FPR"}
 
 
 def said(promise, index):
-    """A promise in its language: what must be at most 0, with groups as columns of 0 and 1."""
+    """A promise in its language: a value that must be at most 0, with groups as columns of 0 and 1."""
     name = RATES[promise.rate]
     own = f"({name} | [{index[promise.group]}])"
     other = name if promise.against is None else f"({name} | [{index[promise.against]}])"

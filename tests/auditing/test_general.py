@@ -183,7 +183,7 @@ def test_the_estimator_trains_for_them(tmp_path):
         training=rb.Training(epochs=200),
     ).fit(TABLE.X, TABLE.y)
     assert model.status_.feasible
-    assert "gap aside, about which nothing is known" in str(model.status_)
+    assert "except gap, about which nothing is known" in str(model.status_)
     scores = model.decision_function(TABLE.X)
     _, own = model.audit(TABLE.X, TABLE.y).promises
     assert own.value <= 0.02 + 1e-6

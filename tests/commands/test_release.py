@@ -30,7 +30,7 @@ def test_a_plan_from_its_first_release_to_a_refusal(run, refused, model, fresh, 
         "release", ledger, *PLAN, "--key", "id", *ask, "--version", "v1", "--out", folder, fresh(11)
     )
     assert first.status == 0, first.err
-    assert "Released: v1 keeps every promise" in first.out
+    assert "Released: these rows show that v1 keeps every promise" in first.out
     assert "1 of 4 tests spent, 1 released; 400 rows used" in first.out
     second = run("release", ledger, fresh(12), *ask, "--live", folder, "--html", page, "--json")
     assert second.status == 0

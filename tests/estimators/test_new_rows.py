@@ -278,9 +278,9 @@ def test_the_rows_trained_on_certify_nothing(options):
 
 def test_what_cannot_be_judged_out_of_fold_is_said_with_care():
     model = fitted(confidence=0.9, training=rb.Training(epochs=5, warm_start=True))
-    assert "as far as the rows" not in str(model.status_)
+    assert "as far as the training rows" not in str(model.status_)
     again = model.fit(*sample(2500, 0)[:2], columns=sample(2500, 0)[2])
-    assert "as far as the rows it was trained on can tell" in str(again.status_)
+    assert "as far as the training rows show" in str(again.status_)
 
 
 def of_precision(random, rows):

@@ -120,7 +120,7 @@ def test_thresholds_where_the_group_is_known():
         assert found.options[name].violations.mean() < 0.05
     assert found.recommended in (THRESHOLDS, HYBRID)
     assert f"Use {found.recommended}." in str(found)
-    assert "group, which must be known of everyone to decide" in str(found)
+    assert "group, which must be known for everyone to decide" in str(found)
 
 
 def test_training_where_it_is_not():

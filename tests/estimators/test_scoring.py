@@ -171,7 +171,7 @@ def test_columns_and_weights_by_metadata_routing():
         tuned.set_fit_request(sample_weight=True)
         search = GridSearchCV(tuned, {"confidence": [None, 0.8]}, scoring=scorer, cv=2)
         assert search.fit(X, y, **given).best_score_ > 0
-        with pytest.raises(TypeError, match="may ask for columns and sample_weight"):
+        with pytest.raises(TypeError, match="may request columns and sample_weight"):
             scorer.set_score_request(weights=True)
     train, test = next(StratifiedKFold(2).split(X, y))
     own = plain.fit(X[train], y[train]).predict(X[test]) == 1

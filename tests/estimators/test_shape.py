@@ -153,7 +153,7 @@ def test_other_populations_are_read_by_the_same_labels_and_audited():
         estimator.fit(X, labels, experts=experts)
     fitted = estimator.set_params(positive_label="bad").fit(X, labels, experts=experts)
     assert fitted.audit(X, labels, experts=experts).kept
-    with pytest.raises(ValueError, match="experts: it takes 1 for yes"):
+    with pytest.raises(ValueError, match="experts: its yes is 1"):
         fitted.audit(X, labels, experts=rb.Population(X, Y.astype(int)))
     truths = rb.Population(X[:50], ~Y[:50])  # yes is yes, whatever it is called
     assert fitted.audit(X, labels, experts=truths).kept

@@ -1,12 +1,12 @@
-"""By how much a promise must be kept on the rows at hand, so that it holds on new ones.
+"""The margins with which promises must be kept on these rows, so that they hold on new ones.
 
-On new rows of the same kind each violation lies about where it lies here, give or take a standard error,
-and those of several promises move together. Margins of z standard errors each, with z such that a normal
-vector of their correlation stays below z with the probability asked for, make all promises hold at once
-with about that probability.
+On new rows of the same kind each violation is about what it is here, up to a standard error, and the
+violations of several promises are correlated. Each margin is z standard errors, with z chosen so that a
+normal vector with this correlation stays below z with the requested probability. Then all promises hold
+at once with about that probability.
 
-Margins that cannot be kept, or that cost more than deciding alike for everyone, are given up in part,
-all by the same share; the status then says which confidence is left, and what more rows would do.
+If margins cannot be kept, or cost more than one decision for everyone, all are reduced by the same
+share; the status then says which confidence is left, and how many more rows would help.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ from ratebound.solution.status import Status
 if TYPE_CHECKING:
     from ratebound.estimators.proposals import Proposals
 
-DRAWS = 2**23  # numbers drawn to find a quantile of the largest of several normal variables
-# As many rules, independent of each other, as a solution is taken to be the luckiest of: along all
-# thresholds of one score, rates wander that much.
+DRAWS = 2**23  # numbers drawn for a quantile of the largest of several normal variables
+# A solution counts as the luckiest of so many independent rules: along all thresholds of one score,
+# rates vary that much.
 LOOKS = 3
-LEAST = 1000  # draws of each, however many there are
-POWER = 0.8  # chance of a certificate that margins aim at
-FOLLOWED = 2  # times that margins follow a solution
-CLOSE = 0.05  # relative change of margins that is not worth another solution
-HALVINGS = 5  # of the share of the margins that can be kept
-NEAR = 0.02  # how much less than asked for is near enough
-SHARES = (2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)  # of margins, from the safest down
-RAISES = tuple(np.arange(4.5, -0.1, -0.25).tolist())  # the same of what bounds of ratios are raised by
-LEFT = 0.05  # share of a margin below which there is no room to speak of
-SMALLEST = 1e-12  # the least standard error, of promises that no row could break
+LEAST = 1000  # draws of each variable, at least
+POWER = 0.8  # the chance of a certificate that margins aim for
+FOLLOWED = 2  # times that margins are recomputed for a solution
+CLOSE = 0.05  # a relative change of margins that needs no other solution
+HALVINGS = 5  # halvings of the share of the margins that can be kept
+NEAR = 0.02  # a confidence that is lower by this is near enough
+SHARES = (2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)  # shares of margins, from the safest down
+RAISES = tuple(np.arange(4.5, -0.1, -0.25).tolist())  # the same for what bounds of ratios are raised by
+LEFT = 0.05  # a share of a margin below which the room counts as none
+SMALLEST = 1e-12  # the least standard error, for promises that no row could break
 
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """The standard errors of violations on so many rows, and how they move together."""
+    """The standard errors and the correlations of violations on so many rows."""
 
     covariance: Array  # (m, m)
-    fixed: Array | None = None  # (m,) which of them do not depend on the rows drawn; None for none
+    fixed: Array | None = None  # (m,) which of them do not depend on the drawn rows; None if all do
 
     @cached_property
     def sizes(self) -> Array:
@@ -90,8 +90,8 @@ class Errors:
     def to_be_certified(self, confidence: float, share: float, drawn: Errors) -> Array:
         """The margins (m,) that give a chance of 80% of a certificate at this confidence.
 
-        `share` is that of all rows which is certified on; these errors are of the others, and `drawn`
-        those of decisions as they fall, which are what is certified.
+        `share` is the share of all rows to certify on; these errors are for the other rows, and `drawn`
+        are the errors of decisions as they fall, since those are certified.
         """
         from scipy.special import ndtri
 
@@ -102,7 +102,7 @@ class Errors:
         return float(ndtri(confidence)) * there + self._quantile(POWER) * both
 
     def _quantile(self, probability: float) -> float:
-        """Below how many standard errors all stay together with this probability."""
+        """The number of standard errors that all stay below together with this probability."""
         return max(float(np.quantile(self._drawn.max(axis=1), probability)), 0.0)
 
     def confidence(self, violations: Array) -> float:
@@ -124,8 +124,9 @@ def errors_of(
 ) -> Errors:
     """The standard errors of a solution's violations on the rows of `compiled`, expected or as drawn.
 
-    Where rows belong together, so many of them (`effect`) tell as much as one. What is about no rate is
-    fixed: the budget of a top, which its threshold keeps on any rows, and constraints of one's own.
+    If rows belong together, `effect` of them carry as much information as one. Constraints that are not
+    about rates are fixed: the budget of a top, which its threshold keeps on any rows, and custom
+    constraints.
     """
     demands = [replace(each, expression=by_chance(each)) for each in compiled.problem.demands]
     fixed = np.array([not each.expression.terms for each in demands])
@@ -133,7 +134,7 @@ def errors_of(
 
 
 def tally_on(compiled: Compiled, solution: Mixture, model: Judged | None = None) -> Tally:
-    """The tally of a solution's decisions on the rows of `compiled`, or of those of another `model`."""
+    """The tally of decisions on the rows of `compiled`, by a solution or by another `model`."""
     rates = [rate for demand in compiled.problem.demands for rate in demand.expression.rates]
     return tallied(model or judged(solution), compiled.populations, rates)
 
@@ -143,24 +144,24 @@ def at_confidence(
 ) -> tuple[Mixture, Array]:
     """The solution that keeps the promises on new rows with this probability, or as nearly as it can.
 
-    And the margins (m,) it was found at. Where margins of the size it takes cannot be kept, or make
-    decisions worse than deciding alike for everyone, the largest common share of them is. Errors depend
-    a little on the solution, so margins, which start as given, follow it; `optimism` (m,) is added.
+    Also returns its margins (m,). If the full margins cannot be kept, or make decisions worse than one
+    decision for everyone, the largest possible common share of them is kept. Errors depend slightly on
+    the solution, so margins, which start as given, are recomputed for it; `optimism` (m,) is added.
     """
     compiled = candidates.compiled
     for _ in range(FOLLOWED):
-        asked = margins + optimism
-        solution, share = _at_largest_share(candidates, asked)
+        wanted = margins + optimism
+        solution, share = _at_largest_share(candidates, wanted)
         errors = errors_of(solution, compiled, effect=effect)
         margins = errors.margins(confidence)
-        if share == 1.0 and (np.abs(margins + optimism - asked) <= CLOSE * asked).all():
+        if share == 1.0 and (np.abs(margins + optimism - wanted) <= CLOSE * wanted).all():
             break
-    solution = without_margins(solution, share * asked)
+    solution = without_margins(solution, share * wanted)
     room = -solution.violations["train"] - optimism
     status = replace(solution.status, confidence=errors.confidence(-room))
     aim = _Aim(compiled, solution, errors, confidence, room, candidates.caveat)
     status = replace(status, message=f"{status.message.removesuffix('.')}. {aim.words(status)}")
-    return solution.recorded(status=status), share * asked
+    return solution.recorded(status=status), share * wanted
 
 
 def from_safest(
@@ -168,10 +169,11 @@ def from_safest(
 ) -> tuple[tuple[Mixture, Array], ...]:
     """Solutions and their margins, from the likeliest to be certified to the cheapest.
 
-    They are found at falling shares of `margins` (m,), and of `raises` (m,) for the bounds of ratios: a
-    margin on the cross-multiplied form is in rows, of which few yeses leave few. The first is the one
-    that leaves most of the room that its own certificate needs; what is safer by its margins only is
-    left out. So is what cannot be kept, or is worse than deciding alike for everyone.
+    They are solved at falling shares of `margins` (m,), and of `raises` (m,) for the bounds of ratios: a
+    margin on the cross-multiplied form is in rows, and with few yeses there are few. The first one
+    leaves most of the room that its own certificate needs; solutions that are safer only by their
+    margins are left out, as are solutions that break a promise or are worse than one decision for
+    everyone.
     """
     safe: list[tuple[Mixture, Array]] = []
     for share in RAISES if raises.any() else SHARES:
@@ -185,7 +187,7 @@ def from_safest(
 
 
 def _drawn(solution: Mixture, compiled: Compiled) -> Tally:
-    """What a solution decides on rows if members are drawn, as they are where it is certified."""
+    """A solution's decisions on rows with members drawn, as in a certificate."""
     model, random = judged(solution), np.random.default_rng(0)
     if model.deterministic or model.thresholds or not compiled.all_in_memory:
         return tally_on(compiled, solution)
@@ -199,10 +201,10 @@ def _drawn(solution: Mixture, compiled: Compiled) -> Tally:
 
 
 def raises_of(solution: Mixture, compiled: Compiled, share: float) -> Array:
-    """By how much (m,) to raise the bounds of ratios for a certificate, about; 0 of other promises.
+    """About how much (m,) to raise the bounds of ratios for a certificate; 0 for other promises.
 
-    Two and a half standard errors of a proportion among the rows that a ratio counts, where `share` of
-    all rows is certified on.
+    It is two and a half standard errors of a proportion among the rows that a ratio counts, if `share`
+    of all rows is certified on.
     """
     tally, raises = tally_on(compiled, solution), np.zeros(len(compiled.constraints))
     for promise, own in zip(compiled.problem.constraints, compiled.parts, strict=True):
@@ -219,12 +221,12 @@ def raises_of(solution: Mixture, compiled: Compiled, share: float) -> Array:
 
 
 def without_margins(solution: Mixture, margins: Array) -> Mixture:
-    """A solution that was found and judged with margins, as it is without them."""
+    """A solution that was solved and judged with margins, restated without them."""
     return solution.recorded(violations={"train": solution.violations["train"] - margins})
 
 
 def _at_largest_share(candidates: Proposals, margins: Array) -> tuple[Mixture, float]:
-    """The solution at the largest share of the margins that can be kept and is worth it; the share."""
+    """The solution at the largest share of the margins that is possible and worth it, and the share."""
     whole = candidates.solved(margins)
     if _worth_it(whole, candidates.few):
         return whole, 1.0
@@ -241,19 +243,20 @@ def _at_largest_share(candidates: Proposals, margins: Array) -> tuple[Mixture, f
 
 
 def _worth_it(solution: Mixture, compiled: Compiled) -> bool:
-    """Whether a solution keeps what it should, and costs no more than deciding alike for everyone.
+    """Whether a solution keeps its promises and costs no more than one decision for everyone.
 
-    Deciding alike is no alternative where that breaks a promise, as a no for everyone breaks a recall.
+    One decision is not an alternative if it breaks a promise, as a no for everyone breaks a recall.
     """
     cost = solution.record.objectives["train"]
     return solution.status.feasible and cost <= decided_alike(compiled) + TOLERANCE
 
 
 def gained(compiled: Compiled, plain: float, own: float) -> float:
-    """How much less a rule costs, `own`, than one decision for everyone.
+    """How much less a rule costs (`own`) than one decision for everyone.
 
-    That is the best of these decisions that costs more than the rule and the `plain` one: a yes for
-    everyone has the highest recall there is, whatever it breaks, and says nothing of a rule's worth.
+    The comparison is with the best such decision that costs more than the rule and the `plain` model: a
+    yes for everyone has the highest possible recall, whatever it breaks, and does not show a rule's
+    worth.
     """
     alike, _ = compiled.evaluate(_alike(compiled), _zeros(compiled))
     worse = float(alike[alike > max(plain, own) + TOLERANCE].min(initial=np.inf))
@@ -262,7 +265,7 @@ def gained(compiled: Compiled, plain: float, own: float) -> float:
 
 def decided_alike(compiled: Compiled) -> float:
     """The lowest objective of one decision for everyone that keeps the promises; else infinite."""
-    if compiled.general:  # which are of a model, and not of its decisions
+    if compiled.general:  # these depend on a model, not only on its decisions
         return np.inf
     alike, violations = compiled.evaluate(_alike(compiled), _zeros(compiled))
     return float(alike[kept(violations, compiled.scale[1:]).all(axis=1)].min(initial=np.inf))
@@ -281,35 +284,35 @@ def _zeros(compiled: Compiled) -> dict[str, Array]:
 
 @dataclass(frozen=True, eq=False)
 class _Aim:
-    """What was aimed at, and what a solution makes of it."""
+    """The aim, and what a solution reaches of it."""
 
     compiled: Compiled
     solution: Mixture
     errors: Errors
     confidence: float
-    room: Array  # (m,) to spare on the training rows
-    caveat: str  # to add to what is said of new rows
+    room: Array  # (m,) each promise's room on the training rows
+    caveat: str  # added to the sentence about new rows
 
     def words(self, status: Status) -> str:
-        """How likely the promises hold on new rows, and what it would take if that is too little."""
+        """The confidence that the promises hold on new rows, and how to raise it if it is too low."""
         reached = status.confidence
         assert reached is not None
-        said = f"On new rows like these all hold together with a confidence of {about(reached)}"
-        said += self.caveat
+        words = f"On new rows like these all hold together with a confidence of {about(reached)}"
+        words += self.caveat
         if reached >= self.confidence - NEAR:
-            return f"{said}{near(reached, self.confidence)}."
-        return f"{said}, where {100 * self.confidence:.10g}% was asked for{self._remedy(status)}."
+            return f"{words}{near(reached, self.confidence)}."
+        return f"{words}, where {100 * self.confidence:.10g}% was asked for{self._remedy(status)}."
 
     def _remedy(self, status: Status) -> str:
-        """How many more rows of which group would buy the rest."""
+        """How many more rows of which group would give the rest."""
         if not status.feasible:
             return ""
         wanted = self.errors.margins(self.confidence)
         short = int(np.argmax(wanted / np.maximum(self.room, SMALLEST)))
-        if self.room[short] <= LEFT * wanted[short]:  # no number of rows makes room where there is none
+        if self.room[short] <= LEFT * wanted[short]:  # no number of rows makes room if there is none
             return (
-                f": {self.compiled.constraints[short]} has no room to spare at a price worth paying; "
-                "relax it, or use a stronger model"
+                f": {self.compiled.constraints[short]} has no margin at a price worth paying; relax "
+                "it, or use a stronger model"
             )
         times = (wanted[short] / self.room[short]) ** 2
         tally = tally_on(self.compiled, self.solution)
@@ -322,18 +325,18 @@ class _Aim:
 
 
 def about(confidence: float) -> str:
-    """A confidence that is known to two digits, and is never said to be 0 or 1."""
+    """A confidence to two digits, never shown as 0 or 1."""
     if confidence in (0.0, 1.0):
         return "less than 1%" if confidence == 0.0 else "more than 99%"
     return f"about {confidence:.0%}"
 
 
 def near(reached: float, asked: float) -> str:
-    """What to add if a confidence is a little below what was asked for."""
+    """The words to add if a confidence is slightly below the requested one."""
     return f", near the {100 * asked:.10g}% asked for" if round(reached, 2) < asked else ""
 
 
 def _round(rows: float) -> str:
-    """A number of rows to two digits, as nobody knows more."""
+    """A number of rows to two digits; more are not known."""
     digits = max(int(np.floor(np.log10(max(rows, 1.0)))) - 1, 0)
     return f"{round(rows / 10**digits) * 10**digits:,}"

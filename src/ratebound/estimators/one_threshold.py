@@ -1,17 +1,18 @@
-"""The best of all thresholds on one score: exactly, and with something to spare for new rows.
+"""The best of all thresholds on one score: exactly, and with a margin for new rows.
 
 Rows in order of their scores make every threshold a prefix, so the objective and all promises at every
-threshold are cumulative sums. The best is the cheapest of those that keep the promises.
+threshold are cumulative sums. The best is the cheapest threshold that keeps the promises.
 
-On new rows each promise is off by some standard errors, and the threshold was chosen by these rows. How
+On new rows each promise is off by some standard errors, and the threshold was chosen on these rows. How
 much that matters depends on the promise. If every yes can only help it, or only harm it, as with recall
 or the share of yeses, it is kept up to one threshold and broken from there on. So it is broken on new
 rows only if the rows mislead at *that* threshold: the 90% point of one normal deviation, 1.28 standard
-errors. Any other promise, such as precision, may look good by chance wherever it likes, and room is
+errors. Any other promise, such as precision, may look good by chance at any threshold, so its room is
 compared with the largest deviation along all thresholds, whose 90% point is about 2.3.
 
 A threshold that misses nothing in thirty rows is not certain to miss nothing. So standard errors are
-those of a promise that is just kept: where it changes sides, or of a ratio as if it were at its bound.
+computed for a promise that is just kept: at the threshold where it changes sides, or for a ratio as if
+it were at its bound.
 """
 
 from __future__ import annotations
@@ -41,25 +42,34 @@ ONE = SearchWords(
     "any one threshold on these scores",
     "use a better classifier, or train for the promises (rb.RateConstrainedClassifier)",
 )
-LOOKED_AT = 160  # deviations of promises at thresholds that are drawn together
-FEWEST = 16  # thresholds among them, however many promises there are
-TRIED = 2000  # thresholds whose confidence is compared, where none is as sure as asked
-SAFER = (3.5, 3.0, 2.5, 2.0, 1.5, 1.0, 0.5, 0.0)  # standard errors to spare, on the way to the cheapest
-MONOTONE = 1e-12  # of the largest coefficient, by which rounding may turn the sign of another
-EVEN = 12  # digits of objectives; those that differ in later ones are equal
+LOOKED_AT = 160  # deviations of promises at thresholds, drawn together
+FEWEST = 16  # thresholds among them, at least
+TRIED = 2000  # thresholds whose confidence is compared, if none reaches the requested one
+SAFER = (
+    3.5,
+    3.0,
+    2.5,
+    2.0,
+    1.5,
+    1.0,
+    0.5,
+    0.0,
+)  # margins in standard errors, down to the cheapest
+MONOTONE = 1e-12  # of the largest coefficient: smaller coefficients may have their sign from rounding
+EVEN = 12  # digits of objectives; differences in later digits do not count
 SMALLEST = 1e-12
-NUMBERS = 2**24  # that coefficients of cells may take to be looked at one by one
+NUMBERS = 2**24  # numbers that coefficients of cells may take to be checked one by one
 
 
 @dataclass(frozen=True, eq=False)
 class EveryThreshold:
-    """What every threshold does on the rows of `compiled`, from yes to no one to yes to everyone."""
+    """What every threshold does on the rows of `compiled`, from no for everyone to yes for everyone."""
 
     compiled: Compiled
     scores: Array  # (n,)
-    at: Array  # (k,) yes from there on
-    yeses: Array  # (k,) rows that get one
-    objectives: Array  # (k,) which are minimised
+    at: Array  # (k,) yes from this score on
+    yeses: Array  # (k,) rows that get a yes
+    objectives: Array  # (k,) to be minimised
     violations: Array  # (k, m) kept where <= 0
     together: Array | None  # (n,) which rows were drawn together, if some were
 
@@ -73,11 +83,11 @@ class EveryThreshold:
     def best(self, margins: Any = 0.0) -> int:
         """The threshold that keeps the promises with `margins` (m,) or (k, m) at the lowest objective.
 
-        Of equals the one with the most room. If none keeps them, the one that breaks them least.
+        Among equals it has the most room. If none keeps them, it is the one that breaks them least.
         """
         short = (self.violations + margins) / self.scale
         worst = short.max(axis=1, initial=-np.inf)
-        over = np.maximum(worst, TOLERANCE)  # those that keep all are alike
+        over = np.maximum(worst, TOLERANCE)  # all that keep everything are equal
         over = np.where(over > TOLERANCE, over.round(EVEN), TOLERANCE)
         return int(np.lexsort((worst, self.objectives.round(EVEN), over))[0])
 
@@ -86,17 +96,17 @@ class EveryThreshold:
         return np.asarray(kept(self.violations + margins, self.scale).all(axis=1))
 
     def status(self, place: int, fine: str) -> Status:
-        """Whether a threshold keeps the promises, `fine` if it does; else what to relax, and how far."""
-        own = self.violations[place]
+        """A threshold's status: `fine` if it keeps the promises; else what to relax, and how far."""
+        violations = self.violations[place]
         program = partial(least_broken, self.violations / self.scale)
-        status = status_in(ONE, self.compiled.constraints, own, program, self.scale)
+        status = status_in(ONE, self.compiled.constraints, violations, program, self.scale)
         return replace(status, message=fine) if status.feasible else status
 
     # --- on new rows -----------------------------------------------------------------------------
 
     @cached_property
     def way(self) -> Array:
-        """How far promises have moved up to each threshold, (k,): what thresholds are spread along."""
+        """How far promises have moved up to each threshold, (k,); thresholds are spread along this."""
         moved = np.abs(np.diff(self.violations / self.scale, axis=0)).sum(axis=1)
         moved = moved + np.diff(self.yeses) / max(len(self.scores), 1)
         return np.append(0.0, np.cumsum(moved))
@@ -156,7 +166,7 @@ class EveryThreshold:
 
     @cached_property
     def room(self) -> Array:
-        """To spare in each promise at each threshold, in standard errors (k, m)."""
+        """The room of each promise at each threshold, in standard errors (k, m)."""
         return np.asarray(-self.violations / self.varying.errors)
 
     def confidence(self, place: int) -> float:
@@ -170,8 +180,8 @@ class EveryThreshold:
         if not self.violations.shape[1]:
             return self.best()
         largest, keeps = self.varying.largest, self.keeps()
-        each = np.quantile(largest, confidence, axis=0, method="higher")  # which all of them need
-        every = float(np.quantile(largest.max(axis=1), confidence, method="higher"))  # which is enough
+        each = np.quantile(largest, confidence, axis=0, method="higher")  # needed by every one of them
+        every = float(np.quantile(largest.max(axis=1), confidence, method="higher"))  # for all of them
         may = keeps & (self.room >= each).all(axis=1)
         enough = may & (self.room >= every).all(axis=1)
         order = np.lexsort((-self.room.min(axis=1), self.objectives.round(EVEN)))
@@ -181,7 +191,7 @@ class EveryThreshold:
         return None
 
     def worth_it(self) -> int:
-        """The threshold at which more confidence would cost more than it is worth, if none is sure."""
+        """The threshold beyond which more confidence costs more than it is worth, if none is sure."""
         keeps = np.flatnonzero(self.keeps())
         if not len(keeps):
             return self.best()
@@ -191,13 +201,13 @@ class EveryThreshold:
         return int(few[int(np.argmax(worth))])
 
     def words(self, place: int, confidence: float) -> str:
-        """How likely the promises hold on new rows, and what to do if that is too little."""
+        """The confidence that the promises hold on new rows, and what to do if it is too low."""
         reached = self.confidence(place)
-        said = f"On new rows like these all hold together with a confidence of {about(reached)}"
+        words = f"On new rows like these all hold together with a confidence of {about(reached)}"
         if reached >= confidence - NEAR:
-            return f"{said}{near(reached, confidence)}."
+            return f"{words}{near(reached, confidence)}."
         return (
-            f"{said}, where {100 * confidence:.10g}% was asked for: no threshold reaches that; relax "
+            f"{words}, where {100 * confidence:.10g}% was asked for: no threshold reaches that; relax "
             "the promises, or bring more rows."
         )
 
@@ -220,7 +230,7 @@ class Varying:
     """How promises vary from sample to sample."""
 
     errors: Array  # (k, m) standard errors at every threshold
-    largest: Array  # (B, m) draws of the deviation that counts, in standard errors
+    largest: Array  # (B, m) draws of the relevant deviation, in standard errors
 
 
 def every_threshold(
@@ -232,9 +242,9 @@ def every_threshold(
 ) -> EveryThreshold:
     """What every threshold on `scores` (n,) does, or `only` these (k,).
 
-    There is no threshold between scores that differ by no more than rounding does.
+    No threshold lies between scores that differ only by rounding.
     """
-    everyone = known_groups((), compiled)[2]  # which refuses what one threshold cannot say
+    everyone = known_groups((), compiled)[2]  # it refuses promises that one threshold cannot express
     whole = compiled.whole or compiled
     ranking = rank(whole, scores, everyone, apart(scores) if only is None else 0.0, whole.offset)
     at, stops = _thresholds(ranking, only)
@@ -248,7 +258,7 @@ def every_threshold(
 
 
 def _thresholds(ranking: Ranking, only: Array | None) -> tuple[Array, Array]:
-    """Thresholds (k,) from the highest down, and the candidate (k,) that each of them is."""
+    """Thresholds (k,) from the highest down, and the candidate (k,) of each."""
     if only is None:
         every = np.arange(len(ranking.stops))
         return ranking.at(every)[:, 0], every
@@ -258,10 +268,10 @@ def _thresholds(ranking: Ranking, only: Array | None) -> tuple[Array, Array]:
 
 
 def variances_at_bound(moves: RowMoves, decided: Array) -> Array:
-    """What the variances (m,) of ratios, less their bounds, would be if they were at these.
+    """The variances (m,) of ratios less their bounds, if the ratios were at their bounds.
 
-    Each row that a ratio counts takes it up by one amount or down by another, `low` and `high`. If they
-    balance, the mean square is the product of the two: of a share at its bound b, b (1 - b).
+    Each row that a ratio counts raises it by one amount or lowers it by another, `high` and `low`. If
+    they balance, the mean square is the product of the two: for a share at its bound b, b (1 - b).
     """
     lines, decisions = moves.hits.shape[1:]
     rows = np.bincount(moves.line * decisions + decided, minlength=lines * decisions).astype(float)
@@ -276,7 +286,8 @@ def variances_at_bound(moves: RowMoves, decided: Array) -> Array:
 def least_broken(violations: Array, room: Array, elastic: Array) -> LeastViolation:
     """The least t at which one of these (k, m), in units, has at most `room + elastic * t`, both (m,).
 
-    Where none keeps all, what has a price cannot be kept together, and could without any one of them.
+    If none keeps all, the constraints with a price cannot be kept together, but could without any one of
+    them.
 
     >>> both = np.array([[0.5, -0.1], [-0.1, 0.3]])
     >>> least_broken(both, np.zeros(2), np.ones(2))
@@ -292,7 +303,7 @@ def least_broken(violations: Array, room: Array, elastic: Array) -> LeastViolati
         return LeastViolation(0.0, np.zeros(len(room)), violations[place])
     broken = ~kept(over)
     odds, count = np.ones(len(room), dtype=bool), broken.sum(axis=1)
-    for j in range(len(room)):  # each that the others are at odds without is left out
+    for j in range(len(room)):  # a constraint is left out if the others conflict without it
         if (count - broken[:, j]).min() > 0:
             odds[j], count = False, count - broken[:, j]
     return LeastViolation(float(short[place]), odds / odds.sum(), violations[place])

@@ -1,8 +1,8 @@
-"""Is training under constraints needed? Each way to keep promises, measured on held-out rows.
+"""Is training under constraints needed? Each method to keep promises is measured on held-out rows.
 
 If the groups are known when deciding and a good score exists, thresholds per group can do as well as
 training, or better. If the groups are not known, only training can keep promises about them. The best
-way depends on the data, so each is tried on several splits. An option is safe enough if it breaks the
+method depends on the data, so each is tried on several splits. An option is safe enough if it breaks the
 promises no more than the safest one, or if the difference may be chance and its objective is clearly
 lower. Among the safe options whose extra cost may be chance, the simplest is recommended.
 """
@@ -53,9 +53,7 @@ class Option:
 
     name: str
     objectives: Array  # (splits,)
-    violations: (
-        Array  # (splits,) the worst constraint's, per row where rows are counted; kept where <= 0
-    )
+    violations: Array  # (splits,) the worst constraint's, per row if rows are counted; kept if <= 0
     rows: float = 1.0  # the number of rows the objective counts over; 1 for a rate
     sense: Sense = "minimize"
     alike: float = np.inf  # the mean objective of one decision for everyone, if that keeps the promises
@@ -72,7 +70,7 @@ class Option:
 
     @property
     def idle(self) -> bool:
-        """Whether it does no better than one decision for everyone, which needs no model."""
+        """Whether it is not better than one decision for everyone, which needs no model."""
         return float(self.costs.mean()) >= self.alike / self.rows - EQUAL
 
     @property
@@ -103,12 +101,12 @@ class Plan(Documented):
     known : tuple of str
         The columns that may be used to decide.
     options : dict of str to Option
-        "as it is", "thresholds", "training" and "hybrid", from the simplest to deploy to the least
-        simple. Each has its `objectives` and worst `violations`, one for every split.
+        "as it is", "thresholds", "training" and "hybrid", from the simplest to deploy to the most
+        complex. Each has its `objectives` and worst `violations`, one for every split.
     recommended : str
         The name of the option to use.
     reason : str
-        Why, in words.
+        The reason, in words.
 
     See Also
     --------
@@ -154,7 +152,7 @@ class Plan(Documented):
         Returns
         -------
         dict
-            What was asked for, the options, and which is recommended and why.
+            The problem, the options, and which is recommended and why.
         """
         return {
             "objective": str(self.problem.objective),
@@ -190,8 +188,8 @@ def plan(
 
     In each split a share of the rows is held out and every option is trained on the rest. Results vary
     from split to split, so differences between options are compared with their standard errors over the
-    splits. Among options that do equally well, the simplest is recommended, and none that does no better
-    than one decision for everyone, unless all others break the promises.
+    splits. Among equally good options the simplest is recommended. An option that is not better than one
+    decision for everyone is recommended only if all others break the promises.
 
     Parameters
     ----------
@@ -202,21 +200,21 @@ def plan(
     known : str or list of str, default=()
         Columns that may be used to decide. Without any there is one threshold for everyone.
     model : str, learner, estimator or module, default="linear"
-        What `RateConstrainedClassifier` takes; the default is the fastest.
+        As in `RateConstrainedClassifier`; the default is the fastest.
     features : Features or list of str, default=None
         Columns that the model may see; all by default.
     splits : int, default=3
-        How often rows are split and every option trained. Three are the fewest that tell chance from a
-        difference with any use; more are slower and surer.
+        How often rows are split and every option trained. Three is the smallest useful number for
+        separating chance from a difference; more splits are slower and more certain.
     share : float, default=0.25
         Share of the rows of each population that is held out.
     confidence : float, default=None
-        With which training is to keep the promises on new rows, as in `RateConstrainedClassifier`. None,
-        the default, trains to keep them on the rows trained on.
+        The confidence with which training must keep the promises on new rows, as in
+        `RateConstrainedClassifier`. None, the default, trains to keep them on the training rows.
     seed : int, default=0
-        Of the splits and the training.
+        The seed of the splits and the training.
     progress : bool, default=None
-        Whether to show progress: a bar on a terminal, lines elsewhere. None shows the bar alone, so that
+        Whether to show progress: a bar on a terminal, lines elsewhere. None shows only the bar, so that
         scripts stay silent.
     **others : Population
         The populations that rates name with ``on=``.
@@ -224,7 +222,8 @@ def plan(
     Returns
     -------
     Plan
-        What was measured, and what is recommended. No model: train the one that you choose on all rows.
+        The measurements and the recommendation. It has no model: train the one that you choose on all
+        rows.
 
     Examples
     --------
@@ -253,7 +252,7 @@ def plan(
     check_whole("splits", splits)
     check_number("share", share, above=0, below=1)
     if population.X is None or population.y is None:
-        raise ValueError("to plan is to train: the population needs features X and labels y")
+        raise ValueError("plan trains models: the population needs features X and labels y")
     check_in_memory("plan", {FIRST: population, **others})
     compiled = compile(problem, population, **others)
     known = known_names(known)
@@ -264,8 +263,8 @@ def plan(
         for split in range(splits):
             fitting, judging = parted(compiled, share, seed + split)
             alike.append(decided_alike(judging))
-            asked = {"model": model, "features": features, "random_state": seed + split}
-            for name, policy in _policies(fitting, known, asked, confidence):
+            options_of_fit = {"model": model, "features": features, "random_state": seed + split}
+            for name, policy in _policies(fitting, known, options_of_fit, confidence):
                 outcome = evaluate(policy, judging)
                 worst = float((outcome.violations / judging.scale[1:]).max())
                 measured[name].append((outcome.objective, worst))
@@ -293,8 +292,8 @@ def _policies(
 
 def _iterates(trained: RateConstrainedClassifier) -> Mixture:
     """All iterates of the chosen setting, as one mixture."""
-    own = trained.trace_.of_setting(trained.solution_.setting)
-    return replace(mixture(own, np.ones(len(own))), encoding=trained.solution_.encoding)
+    iterates = trained.trace_.of_setting(trained.solution_.setting)
+    return replace(mixture(iterates, np.ones(len(iterates))), encoding=trained.solution_.encoding)
 
 
 @dataclass(frozen=True)
@@ -325,9 +324,9 @@ def _difference(larger: Array, smaller: Array) -> Difference:
 def _recommended(options: list[Option]) -> Option:
     """The simplest safe option whose extra cost over the cheapest safe option may be chance.
 
-    One that breaks promises more than the cheapest does may cost only one standard error more, not two.
-    An option is safe enough if it is as safe as the safest one. It is also safe enough if it may be less
-    safe only by chance and saves more of the objective than it risks in broken promises.
+    An option that breaks promises more than the cheapest one may cost only one standard error more, not
+    two. An option is safe enough if it is as safe as the safest one. It is also safe enough if it may be
+    less safe only by chance and saves more of the objective than it risks in broken promises.
     """
     useful = [o for o in options if not o.idle and _difference(o.broken, 0.0 * o.broken).chance]
     options = useful or options
@@ -362,11 +361,11 @@ def _reason(options: dict[str, Option], recommended: str, known: Sequence[str]) 
     chosen = options[recommended]
     needs = ", ".join(known)
     if recommended == AS_IT_IS:
-        first = "Train without promises: as far as held-out rows show, no other option keeps them better"
+        first = "Train without promises: on held-out rows, no other option keeps them better"
     elif recommended == TRAINING:
         first = "Train under the promises"
         if known:
-            first += f", after which none of {needs} is needed to decide"
+            first += f", so a decision does not need {needs}"
     elif known:
         way = (
             "Set thresholds"
@@ -374,7 +373,7 @@ def _reason(options: dict[str, Option], recommended: str, known: Sequence[str]) 
             else "Train, and set thresholds on the iterates"
         )
         each = "each combination" if len(known) > 1 else "each value"
-        first = f"{way} for {each} of {needs}, which must be known of everyone to decide"
+        first = f"{way} for {each} of {needs}, which must be known for everyone to decide"
     else:
         way = "Set one threshold" if recommended == THRESHOLDS else "Train, and set one threshold"
         first = f"{way} for everyone"
@@ -382,15 +381,15 @@ def _reason(options: dict[str, Option], recommended: str, known: Sequence[str]) 
     if chosen.idle:
         words += (
             " That is no better than one decision for everyone, which needs no model: relax the "
-            "promises, or give the model more to go by."
+            "promises, or give the model better features."
         )
     elif idle := [repr(each.name) for each in options.values() if each.idle]:
         verb = "does" if len(idle) == 1 else "do"
         words += f" {' and '.join(idle)} {verb} no better than one decision for everyone."
     if chosen.violations.mean() > EQUAL:
         words += (
-            f" Even so the promises are broken by {chosen.violations.mean():.4f} on average where they "
-            "were not trained: promise a little more than you need, or gather more rows."
+            f" Even so the promises are broken by {chosen.violations.mean():.4f} on average on "
+            "held-out rows: promise a little more than you need, or gather more rows."
         )
     return words
 

@@ -1,7 +1,7 @@
-"""A fitted model as people use it: their tables and their labels in; decisions, audits and files out.
+"""A fitted model for users: tables and labels in; decisions, audits and files out.
 
-The estimator, the command line and a model read from a file all decide through it, so that the same
-table gets the same answers, and the same errors, wherever the model comes from.
+The estimator, the command line and a loaded model all decide through it, so the same table gets the same
+answers and errors everywhere.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Policy(Mixture):
     """A mixture that takes tables and labels as the classifier does, before and after it is saved.
 
     `RateConstrainedClassifier` has one as `solution_`, and `rb.load` gives one. Rows may also be a
-    population, on disk or in memory, of which some are decided at a time. Beside what stands here it has
-    all of `rb.Mixture`.
+    population, on disk or in memory, which is decided some rows at a time. It has everything that
+    `rb.Mixture` has besides.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class Policy(Mixture):
     decider : Decider
         How the members' scores become one decision.
     record : Record
-        Where it came from: problem, status, seed, digest of the rows, versions.
+        How it was made: problem, status, seed, digest of the rows, versions.
     classes : tuple, default=(False, True)
-        What decisions are called; of two, no and then yes.
+        The names of the decisions; with two, no and then yes.
     encoding : Encoding, default=None
         How the rows of a table become the features that the models were trained on; None for arrays.
     calibration : Calibration, default=None
@@ -78,7 +78,7 @@ class Policy(Mixture):
         seed: Any = None,
         exactly: int | None = None,
     ) -> Array:
-        if exactly is not None:  # which rows are best is known of all of them together
+        if exactly is not None:  # the best rows are only known among all of them
             if isinstance(X, Population):
                 ((X, columns, _),) = self._pieces(X.in_memory(), columns)
             return super().predict(self._table(X), columns=columns, key=key, seed=seed, exactly=exactly)
@@ -107,7 +107,7 @@ class Policy(Mixture):
         return np.concatenate([decide(rows, columns=known) for rows, known, _ in pieces])
 
     def reasons(self, X: Any, *, columns: Any = None, key: Any = None) -> Reasons:
-        """What speaks for each decision: the label, every promise, and the columns that move it.
+        """The reasons for each decision: the label, every promise, and the columns that move it.
 
         Parameters
         ----------
@@ -121,23 +121,23 @@ class Policy(Mixture):
         Returns
         -------
         Reasons
-            The parts of each row's score, which sum to it, and what each column does; prints as a table.
+            The parts of each row's score, which sum to it, and each column's effect; prints as a table.
         """
         return reasons(self, self._table(X), columns, key)
 
     def _table(self, X: Any) -> Any:
-        """Rows as dictionaries as a table; anything else as it is."""
+        """Rows given as dictionaries, as a table; anything else unchanged."""
         if not is_records(X):
             return X
         if self.encoding is None or not self.encoding.from_frame:
             raise TypeError(
-                "rows are dictionaries, and the model was trained on an array, whose features have no "
+                "rows are dictionaries, but the model was trained on an array, whose features have no "
                 "names: give an array, or train on a table"
             )
         return as_read(self.encoding, table_of(X, self.encoding, self.decider.known))
 
     def _pieces(self, X: Any, columns: Any) -> Iterator[tuple[Any, Any, slice]]:
-        """Rows to decide, some at a time; their columns, and which of all rows they are."""
+        """Rows to decide, some at a time, with their columns and their places among all rows."""
         if not isinstance(X, Population):
             yield self._table(X), columns, slice(None)
             return
@@ -203,7 +203,7 @@ class Policy(Mixture):
         key: Name | None = None,
         **others: Any,
     ) -> Certificate:
-        """Whether the promises hold on new rows, shown on rows it has not seen, as by `rb.certify`.
+        """Whether the promises hold on new rows, tested on unseen rows as by `rb.certify`.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class Policy(Mixture):
         sample_weight : array of shape (n,), default=None
             How much each row counts; by default each counts once.
         confidence : float, default=0.95
-            A certificate that should not hold does so with a probability of at most one minus this.
+            A false certificate has a probability of at most one minus this.
         in_expectation : bool, default=False
             Whether to certify a mixture's expectation over its members. By default the decisions that it
             makes are certified, since those are what people get.
@@ -229,7 +229,7 @@ class Policy(Mixture):
         Returns
         -------
         Certificate
-            What holds, by which test, and how many rows it would take.
+            What holds, by which test, and how many rows would be needed.
         """
         from ratebound.certifying.certify import certify
 
@@ -254,7 +254,7 @@ class Policy(Mixture):
 
 
 def as_policy(mixture: Mixture) -> Policy:
-    """The same mixture, for tables and labels; one that was trained on pairs ranks rows."""
+    """The same mixture, for tables and labels; a mixture that was trained on pairs ranks rows."""
     kind = Policy
     if any(KINDS[rate.kind].pairs for rate in mixture.problem.rates):
         from ratebound.estimators.ranking import Ranking
@@ -273,12 +273,12 @@ def load(
     path : str or path
         The file or folder.
     module : module or callable, default=None
-        For models of a PyTorch module of your own: the module, or a function making it, since a file
+        For models of your own PyTorch module: the module, or a function that makes it, since a file
         holds its parameters but never its code. Other models need none.
     trusted : list of str, default=()
-        Types that a scikit-learn estimator in the file may hold, beyond those that decide with NumPy
-        alone: compiled code, as of trees and support vectors, does not check what a file says. The error
-        for a type that is not trusted says what to write. By default none: a file may come from anyone.
+        Types that a scikit-learn estimator in the file may hold, beyond the types that decide with NumPy
+        alone: compiled code, such as trees and support vectors, does not check a file's content. The
+        error for an untrusted type says what to write. Empty by default: a file may come from anyone.
 
     Returns
     -------

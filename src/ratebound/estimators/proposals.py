@@ -1,13 +1,13 @@
-"""What a solution is chosen from: candidates, judged on rows in memory, out of fold, or on disk.
+"""The candidates that a solution is chosen from, judged on rows in memory, out of fold, or on disk.
 
-A cross-fitted candidate has a score out of fold for every row it was trained on. Such scores then stand
-in for the rows: whatever is solved on them, thresholds and mixtures and their errors, is as honest as on
-new rows. What comes out is given the models of all rows that the scores stood in for.
+A cross-fitted candidate has a score out of fold for every row it was trained on. These scores take the
+place of the rows: thresholds, mixtures and their errors that are solved on them are as honest as on new
+rows. The result then gets the models trained on all rows, whose scores these were.
 
-If rows are on disk, whatever has to look at the scores of all rows at once, as moving thresholds does,
-looks at a sample in memory. It is asked for the best mixture at several margins; the rules that these
-are made of are the candidates. Their exact rates on all rows are counted in one pass, and by these the
-solution is chosen.
+If rows are on disk, steps that need the scores of all rows at once, such as moving thresholds, use a
+sample in memory. The sample gives the best mixture at several margins, and the rules in these mixtures
+are the candidates. Their exact rates on all rows are counted in one pass, and the solution is chosen by
+these rates.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from ratebound.solution.threshold_rules import (
 )
 from ratebound.solution.thresholds import pool_on, thresholds_on
 
-RARE = 0.01  # share of the rows that a member decides, below which it is hardly worth its chance
-LITTLE = 0.05  # share by which the worst violation may grow for that
-CANDIDATES_ON_HALVES = 12  # from which solutions on half of the rows are chosen
-HALVINGS = 3  # of the rows, each used both ways
-# Standard errors on a sample by which promises are tightened or relaxed to find candidates.
+RARE = 0.01  # the share of the rows that a member decides, below which it is hardly worth its chance
+LITTLE = 0.05  # the share by which the worst violation may grow for leaving it out
+CANDIDATES_ON_HALVES = 12  # candidates to choose solutions on half of the rows from
+HALVINGS = 3  # halvings of the rows, each used both ways
+# Standard errors on a sample by which promises are tightened or relaxed to get candidates.
 AROUND = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)
-SPREAD = 30  # other thresholds of each model that was found
-OUT_OF_FOLD = "out of fold"  # what a record calls values by models that did not see the rows
+SPREAD = 30  # other thresholds of each model in them
+OUT_OF_FOLD = "out of fold"  # a record's name for values by models that did not see the rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +63,10 @@ class Proposals:
 
     @property
     def caveat(self) -> str:
-        """What to add where something is said of new rows."""
+        """A caveat for statements about new rows."""
         names = ", ".join(str(each.left) for _, each in self.compiled.general)
-        own = f" ({names} aside, about which nothing is known there)" if names else ""
-        return f"{own}, as far as the rows it was trained on can tell"
+        aside = f" (except {names}, about which nothing is known there)" if names else ""
+        return f"{aside}, as far as the training rows show"
 
     def solved(self, margins: Array) -> Mixture:
         """The solution that keeps the promises with `margins` (m,), and is judged with them."""
@@ -77,10 +77,10 @@ class Proposals:
         return _without_rare(shrink(trace), trace) if self.solve is shrink else self.solve(trace)
 
     def raised(self, raises: Array, margins: Array) -> Mixture | None:
-        """The solution that keeps the promises with `margins`, and ratios with bounds raised so (m,).
+        """The solution that keeps the promises with `margins`, and ratios with raised bounds.
 
-        It is recorded with what it does for the promises themselves. None where no model could keep a
-        bound that is raised so far.
+        It is recorded with its values for the original promises. None if no model could keep a bound
+        that is raised so far.
         """
         if not raises.any():
             return self.solved(margins)
@@ -101,7 +101,7 @@ class Proposals:
         )
 
     def pool(self, margins: Array) -> Pool:
-        """What `solved` chooses from at these margins."""
+        """The pool that `solved` chooses from at these margins."""
         tight, tightened = self._tightened(margins)
         if self.known is not None:
             pool = pool_on(tightened, tight, self.known)
@@ -112,11 +112,11 @@ class Proposals:
         return replace(pool, margins=margins)
 
     def optimism(self, margins: Array, seed: int) -> Array:
-        """How much lower violations (m,) are where a solution was chosen than they are elsewhere.
+        """How much lower violations (m,) are on the rows that chose a solution than elsewhere.
 
-        Of so many thresholds and mixtures, those that these rows happen to favour are chosen. Solutions
-        found on halves of the rows and judged on the others show by how much; on twice as many rows
-        it is less by the root of two, as all that chance does.
+        Among many thresholds and mixtures, the ones that these rows happen to favour are chosen.
+        Solutions chosen on half of the rows and judged on the other half show by how much; on twice as
+        many rows the effect is smaller by the square root of two, like any sampling error.
         """
         count = min(CANDIDATES_ON_HALVES, len(self.trace))
         spaced = np.linspace(0, len(self.trace) - 1, count).round().astype(int)
@@ -125,7 +125,7 @@ class Proposals:
             try:
                 halves = parted(self.compiled, 0.5, seed + split)
                 gaps += [self._gap(few, margins, *pair) for pair in (halves, halves[::-1])]
-            except ValueError:  # a group is too small to be halved, and says nothing about new rows
+            except ValueError:  # a group is too small to be halved, and shows nothing about new rows
                 return errors_of(self.solved(margins), self.compiled).sizes
         return np.asarray(np.maximum(np.mean(gaps, axis=0), 0.0) / math.sqrt(2))
 
@@ -136,12 +136,12 @@ class Proposals:
 
     @property
     def few(self) -> Compiled:
-        """Rows in memory on which all can be decided alike, for comparison."""
+        """Rows in memory for comparison with one decision for everyone."""
         return self.compiled
 
     @property
     def movable(self) -> bool:
-        """Whether thresholds move, and not those of known groups."""
+        """Whether thresholds move; thresholds of known groups do not."""
         return self.moves and not is_fixed(self.compiled)
 
     @cached_property
@@ -149,7 +149,7 @@ class Proposals:
         return ranked(self.trace.iterates, self.compiled)
 
     def moved(self, margins: Array) -> Ranked:
-        """The iterates at all thresholds, with these margins; the latest are asked about twice."""
+        """The iterates at all thresholds, with these margins; the latest are cached."""
         if margins.tobytes() not in self._latest:
             self._latest.clear()
             self._latest[margins.tobytes()] = self._ranked.tightened(margins)
@@ -170,7 +170,7 @@ class Proposals:
 
 @dataclass(frozen=True, eq=False)
 class ProposalsOutOfFold(Proposals):
-    """Candidates whose scores out of fold stand in for the rows."""
+    """Candidates whose scores out of fold take the place of the rows."""
 
     seen: Proposals  # on the rows themselves
 
@@ -179,8 +179,8 @@ class ProposalsOutOfFold(Proposals):
         return ""
 
     def real(self, solution: Mixture) -> Mixture:
-        """A solution on scores, with the models these are of; and its values on the training rows."""
-        models = solution.parameters[:, 0].astype(int)  # whose scores they repeat
+        """A solution on scores, with the models of these scores, and its values on the training rows."""
+        models = solution.parameters[:, 0].astype(int)  # the models whose scores they repeat
         scorer, parameters = self.seen.trace.scorer.kept(self.seen.trace.parameters[models])
         calibrated = solution.calibrated(self.compiled.first, OUT_OF_FOLD)
         members = replace(solution.members, scorer=scorer, parameters=parameters)
@@ -191,7 +191,7 @@ class ProposalsOutOfFold(Proposals):
         if not kept(violations, compiled.scale[1:]).all() and status.feasible:
             said = "kept out of fold, but on the training rows themselves "
             broken = status_there(compiled.constraints, violations, compiled.scale[1:], "")
-            beyond = status.message.removeprefix(KEPT)  # what is said of new rows
+            beyond = status.message.removeprefix(KEPT)  # the sentence about new rows
             message = f"{said}{broken.message}{beyond}"
             status = replace(broken, message=message, confidence=status.confidence)
         return real.recorded(
@@ -221,7 +221,7 @@ class ProposalsOnDisk(Proposals):
     """Candidates with their exact values on rows on disk, found on a sample of them."""
 
     sample: Proposals
-    by_group: ThresholdRules | None = None  # what candidates are, where thresholds are by known group
+    by_group: ThresholdRules | None = None  # the candidates, if thresholds are by known group
 
     @property
     def few(self) -> Compiled:
@@ -243,7 +243,7 @@ class ProposalsOnDisk(Proposals):
     def optimism(self, margins: Array, seed: int) -> Array:
         """How much lower violations (m,) are on all rows than on the sample, which was held out.
 
-        Only what goes beyond a standard error counts: the sample is far smaller.
+        Only the part beyond a standard error counts: the sample is far smaller.
         """
         solution = self.solved(margins)
         apart = evaluate(solution, self.few).violations - (solution.violations["train"] - margins)
@@ -264,7 +264,7 @@ def counted_on_all_rows(compiled: Compiled, sample: Proposals) -> ProposalsOnDis
 
 
 def _spots(sample: Proposals) -> list[Array]:
-    """Margins (m,) each at which the sample is asked for the best mixture."""
+    """The margins (m,) at which the sample gives the best mixture."""
     none = np.zeros(len(sample.compiled.constraints))
     if not len(none):
         return [none]
@@ -273,17 +273,17 @@ def _spots(sample: Proposals) -> list[Array]:
 
 
 def _moved(sample: Proposals) -> Trace:
-    """The iterates, and moved thresholds of those that the best mixtures on the sample are made of.
+    """The iterates, and moved thresholds of the iterates in the best mixtures on the sample.
 
-    These are the thresholds found there, and others from all over, as all rows may favour these.
+    These are the thresholds there, and others over the whole range, since all rows may favour these.
     """
     if not sample.movable:
         return sample.trace
-    asked = [sample.moved(margins) for margins in _spots(sample)]
-    used = np.unique(np.concatenate([each.policy.columns.model for each in asked]))
-    parts = [each.together() for each in asked]
+    mixtures = [sample.moved(margins) for margins in _spots(sample)]
+    used = np.unique(np.concatenate([each.policy.columns.model for each in mixtures]))
+    parts = [each.together() for each in mixtures]
     others = [part.only(_moved_ones(part)) for part in parts[1:]]
-    every = joined([parts[0], *others, asked[0].spread(used, SPREAD)])
+    every = joined([parts[0], *others, mixtures[0].spread(used, SPREAD)])
     assert every.at is not None
     rules = np.column_stack([every.parameters, every.at])
     return every.only(np.sort(np.unique(rules, axis=0, return_index=True)[1]))
@@ -314,8 +314,8 @@ def _measured(trace: Trace, rules: ThresholdRules, compiled: Compiled) -> Trace:
 def _without_rare(solution: Mixture, trace: Trace) -> Mixture:
     """The best mixture of `trace`; if it breaks promises, without members that decide hardly any row.
 
-    The least violation may need a member that decides one row in a thousand. It gains next to nothing,
-    and whoever it decides was drawn by chance; so it goes if that costs little.
+    The least violation may need a member that decides one row in a thousand. It gains almost nothing,
+    and the rows it decides are drawn by chance; so it is left out if that costs little.
     """
     if solution.status.feasible or trace.goal is not None or solution.weights.min() >= RARE:
         return solution

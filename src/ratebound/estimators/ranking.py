@@ -1,4 +1,4 @@
-"""A fitted ranker as people use it: tables in; a score for each row, audits of pairs and files out."""
+"""A fitted ranker for users: tables in; a score for each row, audits of pairs and files out."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Ranking(Policy):
-    """A model that ranks rows: `decision_function` has a score for each, and nothing is drawn.
+    """A model that ranks rows: `decision_function` gives a score for each, and nothing is drawn.
 
     `RateConstrainedRanker` has one as `solution_`, and `rb.load` gives one for the file of a ranker. It
-    decides no row by itself: `predict` takes ``exactly=``, how many of a batch come first.
+    does not decide single rows: `predict` takes ``exactly=``, how many of a batch come first.
     """
 
     def predict(
@@ -43,15 +43,14 @@ class Ranking(Policy):
 
     def _refuse(self, name: str) -> NoReturn:
         raise TypeError(
-            f"{name}: a ranker puts rows in order and decides none by itself: sort by "
-            "decision_function(X), highest first, or say how many: predict(X, exactly=500)"
+            f"{name}: a ranker puts rows in order and does not decide single rows: sort by "
+            "decision_function(X), highest first, or give a number: predict(X, exactly=500)"
         )
 
     def certify(self, X: Any, *given: Any, **how: Any) -> NoReturn:
         raise ValueError(
-            "certify tests decisions on rows that were drawn independently, and pairs share rows, so "
-            "that none of its tests is valid for them: audit has intervals for pairs, which are not a "
-            "proof"
+            "certify tests decisions on independently drawn rows, but pairs share rows, so none of "
+            "its tests is valid for them: audit has intervals for pairs, which are not certificates"
         )
 
     def decision_function(self, X: Any, *, columns: Any = None) -> Array:
@@ -75,13 +74,13 @@ class Ranking(Policy):
         X : Pairs, DataFrame, array or sparse matrix
             Pairs, or the rows to make pairs of.
         y : array of shape (n,), default=None
-            Where each row should stand; only pairs have their own.
+            The relevance of each row; only pairs have their own.
         columns : DataFrame or mapping, default=None
             Columns that promises use and `X` does not have.
         sample_weight : array of shape (n,), default=None
             How much each row counts; by default each counts once.
         query : array of shape (n,), default=None
-            What each row is an answer to. By default any two rows make a pair.
+            The query that each row answers. By default any two rows make a pair.
         clusters : str or int, default=None
             Refused: pairs take a `query`.
         **others : table, tuple or Population
@@ -99,7 +98,7 @@ class Ranking(Policy):
 
 
 def pairs_of(X: Any, y: Any, columns: Any, query: Any, weights: Any, **how: Any) -> Pairs:
-    """The pairs given, or those of the rows given."""
+    """The pairs given, or the pairs of the rows given."""
     beside = {"y": y, "columns": columns, "query": query, "sample_weight": weights}
     if not isinstance(X, Pairs):
         return Pairs(X, y, columns, query=query, weights=weights, **how)

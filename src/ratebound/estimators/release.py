@@ -1,4 +1,4 @@
-"""One release of a change plan: certified or refused, with the reasons and the rows it would take."""
+"""One release of a change plan: certified or refused, with the reasons and the rows needed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ratebound.solution.certificate import Certificate, Certified, certificate_p
 from ratebound.solution.files import save_certificate
 
 PAGE = "release.html"
-PRIVATE = ("row_digests",)  # what a release's own record leaves to the ledger
+PRIVATE = ("row_digests",)  # kept only in the ledger, not in a release's own record
 
 
 @dataclass(frozen=True, eq=False)
 class Release(Documented):
-    """A candidate that was tested under a change plan; prints as a text.
+    """A candidate that was tested under a change plan; prints as text.
 
     `rb.ChangePlan.release` makes one, certified or refused. Both are lines of the plan's ledger.
 
@@ -33,9 +33,9 @@ class Release(Documented):
     entry : dict
         The line of the ledger.
     certificate : Certificate
-        What was shown of each promise, at one minus the release's share of the error.
+        The result for each promise, at one minus the release's share of the error.
     model : Policy, default=None
-        The candidate, if it can be saved. By default there is none.
+        The candidate, if it can be saved. None by default.
 
     See Also
     --------
@@ -62,7 +62,7 @@ class Release(Documented):
 
     @property
     def number(self) -> int:
-        """Which test of the plan it was."""
+        """The number of this test in the plan."""
         return int(self.entry["number"])
 
     @property
@@ -72,7 +72,7 @@ class Release(Documented):
 
     @property
     def rows(self) -> int:
-        """The fresh rows that it was tested on."""
+        """The number of fresh rows that it was tested on."""
         return int(self.entry["rows"])
 
     @property
@@ -82,38 +82,40 @@ class Release(Documented):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why it was refused; nothing if it was certified."""
+        """Why it was refused; empty if it was certified."""
         return tuple(self.entry["reasons"])
 
     @property
     def rows_needed(self) -> int | None:
-        """The fresh rows that would certify it, at the rates measured; None where no number would."""
+        """How many fresh rows would certify it, at the rates measured; None if no number would."""
         needed: int | None = self.entry["rows_needed"]
         return needed
 
     @property
     def name(self) -> str:
-        """What the release is called."""
+        """The name of the release."""
         return str(self.entry["version"] or f"release {self.number}")
 
     @property
     def summary(self) -> str:
         """The verdict in one sentence."""
         if self.certified:
-            return f"Released: {self.name} keeps every promise of the plan, as these rows show."
-        return f"Refused: {self.name} is not to be used. {' '.join(self.reasons)}"
+            return f"Released: these rows show that {self.name} keeps every promise of the plan."
+        return f"Refused: {self.name} must not be used. {' '.join(self.reasons)}"
 
     def document(self) -> doc.Document:
         entry = self.entry
-        live = f", against {entry['live']['words']}" if entry["live"] else ", without a model in use"
+        live = f", against {entry['live']['words']}" if entry["live"] else ", without a live model"
         lead = f"Test {self.number}: {entry['candidate']['words']} on {self.rows:,} fresh rows{live}"
         *parts, _ = certificate_parts(self.certificate, "certificate/promises")
-        said = [f"The p-value of every promise must be at most {self.level:.4g}."]
+        remarks = [f"The p-value of every promise must be at most {self.level:.4g}."]
         if self.left_out:
-            said.append(f"{self.left_out:,} rows were left out: they served in an earlier release.")
-        said += [f"Not tested, since no model is in use yet: {each}." for each in entry["not_tested"]]
-        said += entry["notes"]
-        facts = [doc.Paragraph(words, apart=place == 0) for place, words in enumerate(said)]
+            remarks.append(f"{self.left_out:,} rows were left out: they served in an earlier release.")
+        remarks += [
+            f"Not tested, since there is no live model yet: {each}." for each in entry["not_tested"]
+        ]
+        remarks += entry["notes"]
+        facts = [doc.Paragraph(words, apart=place == 0) for place, words in enumerate(remarks)]
         state: doc.State = "kept" if self.certified else "broken"
         return doc.Document(
             title=doc.capital(self.name),
@@ -145,7 +147,7 @@ class Release(Documented):
         Parameters
         ----------
         folder : str or path
-            Where to; made if absent.
+            The folder to write; made if absent.
 
         Returns
         -------
@@ -178,14 +180,14 @@ class Release(Documented):
 
 
 def reasons_of(certificate: Certificate, level: float, rows: int) -> list[str]:
-    """Why promises are not shown, and how many rows it would take, a sentence for each."""
+    """Why promises are not shown, and how many rows are needed, a sentence for each."""
     return [
         _reason(each, level, rows) for each in certificate.promises if each.p_value > level or each.why
     ]
 
 
 def rows_in_all(promises: Sequence[Certified], level: float, rows: int) -> int | None:
-    """The rows with which all promises would be shown, at the rates measured; None for no number."""
+    """How many rows would show all promises, at the rates measured; None if no number would."""
     unshown = [each for each in promises if each.p_value > level or each.why]
     needed = [_in_all(each, rows) for each in unshown]
     known = [each for each in needed if each is not None]
@@ -204,11 +206,11 @@ def _reason(promise: Certified, level: float, rows: int) -> str:
         return f"{constraint} could not be tested: {promise.why}."
     value = number(promise.value, beside=promise.bound)
     bound = number(promise.bound, beside=promise.value)
-    said = f"{constraint}: it is {value} here, {constraint.relation} {bound} is promised"
+    measured = f"{constraint}: it is {value} here, {constraint.relation} {bound} is promised"
     needed = _in_all(promise, rows)
     if needed is None:
-        return f"{said}, and no number of rows would show it at these rates."
+        return f"{measured}, and no number of rows would show it at these rates."
     return (
-        f"{said}, and {rows:,} rows do not show it (p-value {promise.p_value:.2g}, at most {level:.2g} "
-        f"is needed); about {needed:,} would at these rates."
+        f"{measured}, and {rows:,} rows do not show it (p-value {promise.p_value:.2g}, at most "
+        f"{level:.2g} is needed); about {needed:,} would at these rates."
     )

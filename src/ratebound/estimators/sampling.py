@@ -1,8 +1,8 @@
-"""A sample of rows on disk, or in several processes: what must see all scores at once sees these rows'.
+"""A sample of rows on disk, or in several processes, for steps that need all scores at once.
 
-Of every cell the same share is drawn, and of small ones more, so that no group is without its rows.
-Each row drawn is weighted by how many it stands for, so that rates on the sample are those on all rows,
-but for chance.
+The same share of every cell is drawn, and more of small cells, so that every group is represented. Each
+drawn row is weighted by the number of rows it stands for, so rates on the sample equal rates on all rows
+up to chance.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from ratebound.problem.sharing import of_all, total_of
 from ratebound.tables.kinds import as_texts, read_cells
 
 MOST_SAMPLED = 200_000  # rows of a sample
-BYTES = 2**28  # of its features
-ROWS_OF_A_CELL = 50  # in a sample, or half of its rows, if that is more than its share
-DRAWN = 2**20  # rows that are drawn from at a time
+BYTES = 2**28  # bytes of its features
+ROWS_OF_A_CELL = 50  # rows in a sample, or half of the cell's rows, if that is more than its share
+DRAWN = 2**20  # rows to draw from at a time
 
 
 def sample_and_rest(
     compiled: Compiled, fraction: float, seed: int, known: Sequence[str] = ()
 ) -> tuple[Compiled, Compiled]:
-    """The problem on a sample of its rows, in memory, and on the others, which are trained on.
+    """The problem on a sample of its rows, in memory, and on the other rows, for training.
 
     The sample is a `fraction` of the rows, or as many as memory allows, and the same in every process.
-    For a fraction of 0, or if a group has too few rows to be parted, its rows are trained on too. All
+    For a fraction of 0, or if a group has too few rows to be split, the sample is trained on too. All
     values of the `known` columns occur in it.
     """
     most = min(MOST_SAMPLED, max(BYTES // (4 * max(compiled.features.shape[1], 1)), 1))
@@ -48,12 +48,12 @@ def sample_and_rest(
         return sample, compiled
     try:
         return sample, compile_part(compiled, ~sampled)
-    except ValueError:  # some group has no row left to train on
+    except ValueError:  # some group has no row left for training
         return sample, compiled
 
 
 def some_in_memory(population: Population) -> Population:
-    """Rows of a population by chance, as many as may be in memory; itself where it is there."""
+    """Random rows of a population, as many as fit in memory; itself if it is in memory."""
     if not population.stored:
         return population
     chance = np.random.default_rng(0).random(len(population)) < MOST_SAMPLED / len(population)
@@ -61,7 +61,7 @@ def some_in_memory(population: Population) -> Population:
 
 
 def drawn(cells: Array, count: int, share: float, seed: int) -> Array:
-    """Which rows are in a sample (n,) of a share of each of `count` cells, more of small ones.
+    """Which rows (n,) are in a sample: a share of each of `count` cells, and more of small ones.
 
     >>> chosen = drawn(np.repeat([0, 1, 2], [10_000, 60, 1]), 3, share=0.1, seed=0)
     >>> [int(chosen[:10_000].sum() // 100), int(chosen[10_000:-1].sum() // 10), int(chosen[-1])]
@@ -82,7 +82,7 @@ def drawn(cells: Array, count: int, share: float, seed: int) -> Array:
 
 
 def first_of_each(population: Population, known: Sequence[str]) -> Array:
-    """The number of a row of each combination of values that the `known` columns have."""
+    """The number of one row for each combination of values of the `known` columns."""
     seen: dict[tuple[object, ...], int] = {}
     start = 0
     for piece in population.pieces(known):
@@ -101,10 +101,10 @@ def first_of_each(population: Population, known: Sequence[str]) -> Array:
 
 
 def _sample(compiled: Compiled, sampled: Array, known: Sequence[str]) -> Compiled:
-    """The problem on the rows that were drawn, in memory, with all columns that are spoken of."""
+    """The problem on the drawn rows, in memory, with all columns that promises use."""
     problem = compiled.problem
     versus = [rate.versus for rate in problem.rates if rate.versus is not None]
-    spoken_of = dict.fromkeys([*problem.columns, *versus, *known])
+    needed = dict.fromkeys([*problem.columns, *versus, *known])
     people = compiled.populations
     there, here = (
         total_of(people, np.bincount(cells, minlength=compiled.cell_count))
@@ -117,8 +117,8 @@ def _sample(compiled: Compiled, sampled: Array, known: Sequence[str]) -> Compile
         chosen = sampled[rows]
         there_too = population.only(chosen)
         few = copy.copy(there_too.in_memory())
-        lacking = [each for each in spoken_of if each not in few.column_names]
-        with suppress(ValueError):  # of a population that it is not asked of
+        lacking = [each for each in needed if each not in few.column_names]
+        with suppress(ValueError):  # for a population without these columns
             few.columns = few.columns | {each: there_too.column(each) for each in lacking}
         few.weights = few.row_weights * stands_for[compiled.cells[rows][chosen]]
         people_here[name] = _gathered(few)
@@ -126,7 +126,7 @@ def _sample(compiled: Compiled, sampled: Array, known: Sequence[str]) -> Compile
 
 
 def _gathered(few: Population) -> Population:
-    """These rows and those that other processes have drawn, the same in all of them."""
+    """These rows and the rows drawn by other processes, the same in all of them."""
     parts = of_all(few, few)
     if len(parts) == 1:
         return few

@@ -1,7 +1,7 @@
 """A scorer for searches that puts promises first: searches pick by accuracy otherwise.
 
 Each score is an audit of the fitted model on the rows that a search holds out. A promise that these rows
-cannot tell, such as the recall of a group without a positive label, is not held against a model.
+cannot measure, such as the recall of a group without a positive label, does not count against a model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ratebound.problem.frames import check_order
 from ratebound.problem.problem import Problem, promised
 from ratebound.rates.reach import span
 
-ASKED = {"columns": True, "sample_weight": None}  # of searches, unless something else is said
+ASKED = {"columns": True, "sample_weight": None}  # requests to searches, by default
 
 
 def make_scorer(
@@ -33,47 +33,46 @@ def make_scorer(
     positive_label: Any = None,
     confidence: float | None = None,
 ) -> PromisesFirst:
-    """A scorer by which any model that keeps the promises is better than any that does not.
+    """A scorer that ranks every model that keeps the promises above every model that does not.
 
-    It goes wherever scikit-learn takes `scoring`: `GridSearchCV`, `RandomizedSearchCV`,
-    `cross_val_score`. The models may be any classifiers, of two classes or more.
+    Use it wherever scikit-learn takes `scoring`: `GridSearchCV`, `RandomizedSearchCV`,
+    `cross_val_score`. The models may be any classifiers, with two classes or more.
 
-    - Promises kept: 1 and more. What is added is the objective, if it is a share to maximise, or 1 less
+    - Promises kept: 1 or more. The addition is the objective, if it is a share to maximise, or 1 minus
       the objective, if it is a share to minimise; an objective that is not between 0 and 1, such as a
-      cost, is taken to between 0 and 1 in the same order. So a precision of .62 at a recall that is kept
-      is 1.62, and an error of .12 is 1.88.
-    - A promise broken: below 1, by how far the worst is broken, v: it is 1 / (1 + v), .99 for a recall
-      that is 1 point too low, and above 0.
+      cost, is mapped to between 0 and 1 in the same order. So a precision of .62 with a kept recall
+      scores 1.62, and an error of .12 scores 1.88.
+    - A promise broken: between 0 and 1. If the worst promise is broken by v, the score is 1 / (1 + v),
+      so .99 for a recall that is 1 point too low.
 
-    Searches take the mean over folds. A fold has few rows, and a promise that holds on new rows is now
-    and then broken on a few of them by chance: with `confidence`, that is not held against a model.
+    Searches take the mean over folds. A fold has few rows, so a promise that holds on new rows is
+    sometimes broken there by chance: with `confidence`, that does not count against a model.
 
     Parameters
     ----------
     promises : constraint, str, Problem, or list of them, default=()
         The promises. A `rb.Problem` has its objective too. By default there are none.
     maximize : expression or str, default=None
-        What is to be large among models that keep the promises.
+        The objective to maximise among models that keep the promises.
     minimize : expression or str, default=None
-        What is to be small instead. Without either it is ``"error_rate()"``.
+        The objective to minimise instead. Without either, it is ``"error_rate()"``.
     positive_label : label, default=None
-        Of two labels the one that means yes; by default what the model takes for it, or the last in
-        sorted order.
+        With two labels, the one that means yes; by default the model's own, or the last in sorted order.
     confidence : float, default=None
-        If it is given, such as 0.95, a promise counts as broken if the rows show so at this confidence.
-        By default it counts as broken if it is broken on these rows at all.
+        If given, such as 0.95, a promise counts as broken if the rows show that at this confidence. By
+        default it counts as broken if it is broken on these rows.
 
     Returns
     -------
     PromisesFirst
-        Called with a fitted model, rows and labels, and perhaps ``columns=`` and ``sample_weight=``, it
-        gives the score. With scikit-learn's metadata routing, searches pass `columns` on to it, and
+        Called with a fitted model, rows and labels, and optionally ``columns=`` and ``sample_weight=``,
+        it gives the score. With scikit-learn's metadata routing, searches pass `columns` on to it, and
         `sample_weight` after ``set_score_request(sample_weight=True)``.
 
     See Also
     --------
     TunedThreshold : A classifier at the best threshold that keeps promises.
-    audit : All that a score is made of.
+    audit : The measurements behind a score.
 
     Examples
     --------
@@ -94,16 +93,16 @@ def make_scorer(
 
 
 class PromisesFirst(BaseEstimator):
-    """What `make_scorer` makes: called with a fitted model and rows, it gives a number.
+    """The result of `make_scorer`: called with a fitted model and rows, it gives a number.
 
     Parameters
     ----------
     problem : Problem
         The promises, and the objective.
     positive_label : label, default=None
-        Of two labels the one that means yes.
+        With two labels, the one that means yes.
     confidence : float, default=None
-        At which rows have to show that a promise is broken.
+        The confidence at which rows must show that a promise is broken.
     """
 
     def __init__(
@@ -121,7 +120,7 @@ class PromisesFirst(BaseEstimator):
         return score_of(self.problem, report, self.confidence)
 
     def set_score_request(self, **requests: Any) -> PromisesFirst:
-        """Say what searches pass on to it, with scikit-learn's metadata routing.
+        """Set what searches pass on to it, with scikit-learn's metadata routing.
 
         Parameters
         ----------
@@ -134,24 +133,24 @@ class PromisesFirst(BaseEstimator):
             Itself.
         """
         if unknown := [name for name in requests if name not in ASKED]:
-            raise TypeError(f"{unknown[0]}: a score may ask for {' and '.join(ASKED)}")
+            raise TypeError(f"{unknown[0]}: a score may request {' and '.join(ASKED)}")
         self._metadata_request = _asking(self, {**ASKED, **requests})
         return self
 
     def get_metadata_routing(self) -> Any:
-        """What it asks for: columns, and weights if that was set.
+        """Its requests: columns, and weights if that was set.
 
         Returns
         -------
         MetadataRequest
-            As scikit-learn's metadata routing has it.
+            As in scikit-learn's metadata routing.
         """
         return getattr(self, "_metadata_request", None) or _asking(self, ASKED)
 
     def audit(
         self, estimator: Any, X: Any, y: Any, columns: Any = None, sample_weight: Any = None
     ) -> Audit:
-        """The audit that a score is made of.
+        """The audit behind a score.
 
         Parameters
         ----------
@@ -210,8 +209,8 @@ def _violation(promise: Promise) -> float:
 
 
 def _worth(problem: Problem, value: float) -> float:
-    """An objective as a number from 0 to 1, the more the better."""
-    if value is None or not math.isfinite(value):  # such as the precision of no yes at all
+    """An objective as a number from 0 to 1; more is better."""
+    if value is None or not math.isfinite(value):  # such as a precision without any yes
         return 0.0
     low, high = span(problem.objective)
     if low >= 0 and high <= 1:

@@ -1,15 +1,15 @@
 """How the estimator finds its solution, in four steps: judge, margins, train, choose.
 
-1. `judge` says which rows are for what: models are trained on some, a setting is chosen on others, and
-   candidates are judged on those that are in memory.
-2. `find_margins` trains the model without promises. If promises are to hold on new rows too, how its
-   rates vary says by how much they must be kept here.
-3. `train` plays the game for the promises with these margins, and chooses a setting. Whatever else gives
-   a trace of candidates, judged on the same rows, can take its place.
+1. `judge` assigns the rows: models are trained on some, a setting is chosen on others, and candidates
+   are judged on the rows in memory.
+2. `find_margins` trains the model without promises. If promises must hold on new rows too, the variation
+   of its rates determines the margins here.
+3. `train` plays the game for the promises with these margins, and chooses a setting. Anything else that
+   gives a trace of candidates, judged on the same rows, can take its place.
 4. `choose` finds the best mixture of the candidates, at any threshold, that keeps the margins.
 
-Rows on disk, or in several processes, go the same way. Only what must see all scores at once sees a
-sample of them, and the candidates it proposes are then counted on all rows (`ProposalsOnDisk`).
+Rows on disk, or in several processes, take the same steps. Only steps that need all scores at once use a
+sample, and the candidates from it are then counted on all rows (`ProposalsOnDisk`).
 """
 
 from __future__ import annotations
@@ -53,26 +53,26 @@ from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.solutions import Stalled, best_iterate, select, shrink
 from ratebound.solution.thresholds import known_groups
 
-PLAIN_TIME = 0.25  # share of the time that may go into a model without promises
+PLAIN_TIME = 0.25  # the largest share of the time for a model without promises
 KEPT = 60  # iterates kept of each setting
-KEPT_ON_DISK = 20  # the same where each of them is one more to be evaluated in a pass over the rows
+KEPT_ON_DISK = 20  # the same if each of them is evaluated in a pass over the rows
 KEPT_PLAIN = 6  # iterates kept of each setting trained without promises
 MOST_MOVED = 12  # iterates of each setting whose thresholds move before one is chosen
 FEWEST_ROUNDS = 1000  # rounds in batches by default, even if data is small
-MOST_ROUNDS = 5000  # the same, even if data is large; a whole pass at least
+MOST_ROUNDS = 5000  # the same, even if data is large; at least a whole pass
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched for, and how: the problem, the learner and player, and how to train."""
+    """The search: the problem, the learner and player, and how to train."""
 
     compiled: Compiled  # on all rows
     learner: Learner  # each setting once
     pairs: tuple[Learner, Player]  # with their settings paired one to one
     solve: Callable[[Trace], Mixture]
     known: Sequence[str] | None
-    confidence: float | None  # that all promises hold on new rows; None for these rows alone
-    certify: float | None  # share of all rows that was set aside for a certificate; none are here
+    confidence: float | None  # that all promises hold on new rows; None for only these rows
+    certify: float | None  # share of all rows set aside for a certificate; none of them is here
     training: Training
     clock: TimeLimit
     seed: int
@@ -81,7 +81,7 @@ class Search:
 
     @property
     def effect(self) -> float:
-        """How many rows that belong together tell as much as one by itself, at most."""
+        """How many rows that belong together count as one independent row, at most."""
         if self.together is None:
             return 1.0
         sizes = np.bincount(self.together)
@@ -89,12 +89,12 @@ class Search:
 
     @property
     def takes_any_rule(self) -> bool:
-        """Whether any rule will do, and not only what is made of the iterates of a game."""
+        """Whether any rule is acceptable, not only one made of a game's iterates."""
         return self.solve in (shrink, best_iterate)
 
     @property
     def for_new_rows(self) -> bool:
-        """Whether there are promises about rates, and they are to hold on new rows too."""
+        """Whether there are promises about rates that must hold on new rows too."""
         about_rates = len(self.compiled.constraints) > len(self.compiled.general)
         return about_rates and self.confidence is not None
 
@@ -105,23 +105,23 @@ class Search:
 
     @property
     def folds(self) -> Folds | None:
-        """How rows are judged out of fold, if new ones are asked for and rows are in memory.
+        """How rows are judged out of fold, if promises are for new rows and rows are in memory.
 
-        So they are for a goal that is not a sum of rates: of many thresholds on many iterates, the one
-        with the best F1 is not the best on new rows.
+        This is also done for a goal that is not a sum of rates: among many thresholds on many iterates,
+        the one with the best F1 here is not the best on new rows.
         """
         folds, goal = self.learner.folds, self.compiled.goal
         wanted = self.for_new_rows or (goal is not None and self.confidence is not None)
         wanted = wanted and self.starts_anew and self.compiled.all_in_memory
-        wanted = wanted and not self.compiled.general  # which are of one model, not of those of folds
+        wanted = wanted and not self.compiled.general  # it is about one model, not models of folds
         return Folds(folds, self.together) if wanted and folds is not None else None
 
     @property
     def takes_any_threshold(self) -> bool:
-        """Whether a solution is chosen among iterates, at any threshold, and the plain model.
+        """Whether a solution is chosen among iterates and the plain model at any threshold.
 
-        The other solutions use iterates as they were played. Where nothing but errors counts, models
-        decide best at 0.
+        The other solutions use iterates as they were played. If only errors count, models decide best at
+        0.
         """
         errors_only = self.compiled.problem.objective == error_rate() and not self.compiled.constraints
         return self.solve in (shrink, best_iterate) and not errors_only
@@ -130,7 +130,7 @@ class Search:
     def moves(self) -> bool:
         """Whether thresholds move; known groups have thresholds anyway.
 
-        A constraint of one's own is of the scores as they are.
+        A custom constraint is about the scores as they are.
         """
         return self.known is None and self.takes_any_threshold and not self.compiled.general
 
@@ -142,7 +142,7 @@ class Search:
 
     @property
     def patience(self) -> int | None:
-        """After how many kept iterates without a better mixture training ends; None for never."""
+        """Training ends after so many kept iterates without a better mixture; None for never."""
         return self.training.patience or self.pairs[0].patience
 
     def rounds(self, rows: Compiled) -> int:
@@ -157,7 +157,7 @@ class Search:
         return max(min(40 * per_epoch, MOST_ROUNDS), FEWEST_ROUNDS, per_epoch)
 
     def margins(self, model: Mixture, rows: Compiled) -> Array:
-        """The margins (m,) to train for, if violations vary as those of `model` do on these rows."""
+        """The margins (m,) to train for, if violations vary as they do for `model` on these rows."""
         assert self.confidence is not None
         errors = errors_of(model, rows, effect=self.effect)
         if self.certify is None:
@@ -166,7 +166,7 @@ class Search:
         return errors.to_be_certified(self.confidence, self.certify, drawn)
 
     def proposals(self, trace: Trace, rows: Compiled) -> Proposals:
-        """Candidates on rows in memory, by scores out of fold if there are such."""
+        """Candidates on rows in memory, by scores out of fold if these exist."""
         proposals = Proposals(rows, trace, self.solve, self.known, self.moves)
         return proposals if trace.folds is None else out_of_fold(proposals)
 
@@ -180,15 +180,15 @@ class SearchResult:
     safer: tuple[tuple[Mixture, Array], ...]  # others and their margins, the safest first, to certify
     setting: int
     trace: Trace
-    held_out: int  # rows on which a setting was chosen, and no model trained
-    pool: Callable[[Array], Pool]  # what a solution with such margins is chosen from, for prices
+    held_out: int  # rows for choosing a setting, on which no model was trained
+    pool: Callable[[Array], Pool]  # the pool for a solution with such margins, for prices
     resolved: Callable[[Array], Mixture]  # the solution with other margins
-    rules: ForecastRules | None = None  # all rules of a forecast, where it was found among those
-    lets_go: bool = False  # whether it breaks promises, but only such as too few rows can show
+    rules: ForecastRules | None = None  # all rules of a forecast, if the solution is one of those
+    lets_go: bool = False  # whether it breaks promises, but only ones that too few rows can show
 
 
 def search(asked: Search) -> SearchResult:
-    """The solution of a problem on its rows, found in four steps."""
+    """The solution of a problem on its rows, in four steps."""
     if asked.learner.cross_fits:
         return search_rules(asked)
     rows, clock = judge(asked), asked.clock
@@ -197,18 +197,18 @@ def search(asked: Search) -> SearchResult:
     return choose(asked, rows, plain, trained, margins, clock)
 
 
-# --- 1. judge: which rows are for what ---------------------------------------------------------------
+# --- 1. judge: the use of each row ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class SearchRows:
     """The rows of a search, by what they are for."""
 
-    every: Compiled  # on which promises are to be kept
-    train: Compiled  # on which models are trained for the promises
-    plain: Compiled  # on which the model without promises is trained
-    held_out: Compiled | None  # on which a setting is chosen, and a solution calibrated
-    here: Compiled  # on which candidates are judged, in memory: all rows, or a sample
+    every: Compiled  # for keeping promises
+    train: Compiled  # for training models for the promises
+    plain: Compiled  # for training the model without promises
+    held_out: Compiled | None  # for choosing a setting and calibrating a solution
+    here: Compiled  # for judging candidates, in memory: all rows, or a sample
 
     @property
     def sampled(self) -> bool:
@@ -219,8 +219,8 @@ class SearchRows:
 def judge(asked: Search) -> SearchRows:
     """The rows to train on, to choose a setting on, and to judge candidates on.
 
-    None are held out if data is small, if there is nothing to choose, or if rows are judged out of fold.
-    Of rows on disk a sample in memory is.
+    No rows are held out if data is small, if there is nothing to choose, or if rows are judged out of
+    fold. For rows on disk, a sample in memory is held out.
     """
     every, fraction = asked.compiled, asked.training.validation_fraction
     if not every.all_in_memory:
@@ -233,19 +233,20 @@ def judge(asked: Search) -> SearchRows:
         try:
             rest, held_out = parted(every, fraction, asked.seed)
             return SearchRows(every, rest, every, held_out, every)
-        except ValueError:  # a group is too small to be split: choose on the rows trained on
+        except ValueError:  # a group is too small to be split: choose on the training rows
             pass
     return SearchRows(every, every, every, None, every)
 
 
-# --- 2. margins: by how much promises are to be kept -------------------------------------------------
+# --- 2. margins: how far inside their bounds promises must be kept
+# -------------------------------------------------
 
 
 def find_margins(asked: Search, rows: SearchRows, clock: TimeLimit) -> tuple[Trace | None, Array]:
-    """The model without promises, if it is of use, and the margins (m,) to keep promises with.
+    """The model without promises, if useful, and the margins (m,) to keep promises with.
 
-    Most people would first try this model and move its threshold. As one of the candidates it ensures
-    that no promise costs more than that.
+    Most people would first try this model and move its threshold. With it among the candidates, no
+    promise costs more than that.
     """
     none = np.zeros(len(rows.every.constraints))
     if not (asked.takes_any_threshold or asked.for_new_rows):
@@ -266,20 +267,20 @@ def find_margins(asked: Search, rows: SearchRows, clock: TimeLimit) -> tuple[Tra
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The iterates of every setting, and those of the best."""
+    """The iterates of every setting, and the iterates of the best one."""
 
     trace: Trace
-    own: Trace  # as they are on the rows on which candidates are judged
+    own: Trace  # with values on the rows for judging candidates
     held_out: Compiled | None  # rows that none of them was trained on
 
 
 def train(
     asked: Search, rows: SearchRows, plain: Trace | None, margins: Array, clock: TimeLimit
 ) -> Trained:
-    """The iterates of games for promises with `margins` (m,) to spare; violations are without them."""
-    if plain is not None and plain.interrupted:  # its thresholds are all there is to move
-        own = plain.of_setting(plain.setting[np.argmin(plain.objectives)])
-        return Trained(own, own, rows.held_out if rows.sampled else None)
+    """The iterates of games for promises with `margins` (m,); violations are without them."""
+    if plain is not None and plain.interrupted:  # only its thresholds can move
+        iterates = plain.of_setting(plain.setting[np.argmin(plain.objectives)])
+        return Trained(iterates, iterates, rows.held_out if rows.sampled else None)
     learner, player = asked.pairs
     rounds, patience = asked.rounds(rows.train), asked.patience
     tight, held_out = rows.train.tightened(margins), rows.held_out
@@ -295,27 +296,27 @@ def train(
         watch=watch,
         stop=Stop(clock.left, None if patience is None else Stalled(patience, on=on)),
     )
-    # Held-out rows choose by what a setting costs where its promises are kept on them. A mixture solved
-    # on the rows trained on breaks a promise there by chance, every other time; one that says no to
-    # everyone never does.
+    # Held-out rows choose by the cost of a setting that keeps its promises on them. A mixture solved on
+    # the training rows breaks a promise there by chance, every other time; one that says no to everyone
+    # never does.
     on_rows, there = (tight, trace) if held_out is None else (watch[on], _as_watched(trace, on))
     chosen = _best_setting(asked, there, on_rows)
     if held_out is not None and not chosen.status.feasible and not rows.sampled:
-        # Which of the settings breaks them least on these few rows is mostly chance. Where they must
-        # hold, on all rows, another may keep them.
+        # Which of the settings breaks promises least on these few rows is mostly chance. On all rows,
+        # where they must hold, another setting may keep them.
         every = rows.every.tightened(margins)
         chosen = _best_setting(asked, judged_on(trace, every), every)
     trace = _relaxed(trace, margins)
     if held_out is rows.here:
-        own = _relaxed(there.of_setting(chosen.setting), margins)
+        iterates = _relaxed(there.of_setting(chosen.setting), margins)
     else:  # the promises must hold on all rows given to `fit`
-        own = trace.of_setting(chosen.setting)
-        own = own if held_out is None else judged_on(own, rows.here)
-    return Trained(trace, own, held_out)
+        iterates = trace.of_setting(chosen.setting)
+        iterates = iterates if held_out is None else judged_on(iterates, rows.here)
+    return Trained(trace, iterates, held_out)
 
 
 def play_plainly(asked: Search, rows: Compiled, max_time: float | None, **how: Any) -> Trace:
-    """The model trained only to minimize errors on these rows, for as many rounds as on all of them."""
+    """The model trained only to minimize errors on these rows, for as many rounds as on all rows."""
     errors = compile(Problem(_plain_errors(rows)), rows.first)
     rounds = asked.rounds(asked.compiled)
     keep = Keep(max(1, rounds // KEPT_PLAIN))
@@ -323,15 +324,15 @@ def play_plainly(asked: Search, rows: Compiled, max_time: float | None, **how: A
 
 
 def _plain_errors(rows: Compiled) -> Expression:
-    """What the model without promises minimises: errors, and a referral as one, or all were referred."""
+    """The plain model's objective: errors, with a referral as one, or all would be referred."""
     plain: Expression = error_rate()
     return plain if referral_of(rows.classes) is None else plain + referred()
 
 
 def _cross_fitted(asked: Search, clock: TimeLimit) -> Trace | None:
-    """The model without promises, each row also scored by one that has not seen it.
+    """The model without promises, with each row also scored by a model that has not seen it.
 
-    None if there are too few rows, or no time. What was found already must not be lost over it.
+    None if there are too few rows, or no time. Earlier results must not be lost by it.
     """
     if asked.learner.folds is None or not asked.starts_anew:
         return None
@@ -363,12 +364,12 @@ def _best_setting(asked: Search, trace: Trace, rows: Compiled) -> Mixture:
 
 
 def _as_watched(trace: Trace, on: str) -> Trace:
-    """The trace as it is on rows that it was watched on."""
+    """The trace with its values on rows that it was watched on."""
     return replace(trace, **vars(trace.watched[on]), watched={})
 
 
 def _relaxed(trace: Trace, margins: Array) -> Trace:
-    """A trace that was judged with margins, as it is without them."""
+    """A trace that was judged with margins, restated without them."""
     watched = {
         name: replace(values, violations=values.violations - margins)
         for name, values in trace.watched.items()
@@ -387,7 +388,7 @@ def choose(
     margins: Array,
     clock: TimeLimit,
 ) -> SearchResult:
-    """The best solution that candidates make, calibrated, and safer ones if it is to be certified."""
+    """The best solution from candidates, calibrated, and safer ones if it will be certified."""
     together = trained.own
     if asked.takes_any_threshold and plain is not None and not trained.trace.interrupted:
         together = beside(together, plain)

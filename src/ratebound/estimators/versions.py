@@ -1,4 +1,4 @@
-"""The two models of a release, whatever they were given as, and the fresh rows they are compared on."""
+"""The two models of a release, in any accepted form, and the fresh rows for comparing them."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ RECORD = "release.json"  # in the folder of a release
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """A model that is in use, or that may come into use."""
+    """A live model, or a candidate."""
 
     words: str
     model: Any = None  # a policy or another classifier; None if decisions were given
     given: Array | None = None  # decisions, one for each row
-    digest: str | None = None  # by which the model is known again
-    line: str | None = None  # of the ledger, that the folder it was read from names
+    digest: str | None = None  # identifies the model
+    line: str | None = None  # the ledger's line that is named by the folder it was read from
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
-        """What it decides between, if it says so: of two, no and then yes."""
+        """Its possible decisions, if it names them: with two, no and then yes."""
         own = getattr(self.model, "classes", getattr(self.model, "classes_", None))
         return None if own is None else tuple(map(plain_value, own))
 
@@ -63,12 +63,12 @@ class Version:
         return decided
 
     def on(self, rows: Array) -> Version:
-        """The same of some of the rows, by truth values (n,)."""
-        given = None if self.given is None else self.given[rows]
-        return Version(self.words, self.model, given, self.digest, self.line)
+        """The same for some of the rows, by truth values (n,)."""
+        decisions = None if self.given is None else self.given[rows]
+        return Version(self.words, self.model, decisions, self.digest, self.line)
 
     def to_dict(self) -> dict[str, Any]:
-        """What a ledger says of it."""
+        """Its entry in a ledger."""
         return {"words": self.words, "digest": self.digest}
 
 
@@ -86,7 +86,7 @@ class Decided:
 
 
 def version_of(given: Any, what: str, trusted: Sequence[str] = ()) -> Version:
-    """What was given as `what`: a path, a model of ours, another classifier, or decisions."""
+    """The version passed as `what`: a path, a model of ours, another classifier, or decisions."""
     if isinstance(given, Version):
         return given
     if isinstance(given, str | Path):
@@ -123,12 +123,12 @@ def _line_of(path: Path) -> str | None:
 
 
 def _digest_of_object(model: Any) -> str | None:
-    """By which a classifier of another library is known again, while its library stays the same."""
+    """Identifies a classifier of another library, as long as its library stays the same."""
     import hashlib
 
     try:
         return hashlib.sha256(pickle.dumps(model)).hexdigest()
-    except Exception:  # whatever an object of somebody else's raises: then it is not known again
+    except Exception:  # a foreign object may raise anything; then it is not identified
         return None
 
 
@@ -172,6 +172,6 @@ def with_column(people: Population, name: str, values: Array) -> Population:
     """The population with one more column."""
     added = people.only(np.arange(len(people)))
     added.columns = added.columns | {name: values}
-    if added.X is None:  # decisions are known already, and yet audits ask for something to decide on
+    if added.X is None:  # decisions are known already, but audits need something to decide on
         added.X = rows_of(np.zeros((len(people), 1)), np.arange(len(people)))
     return added
