@@ -154,7 +154,10 @@ WRONG = {
     "y= is for a table or an array X; pairs have their own": lambda r, p: r.fit(p, [1]),
     "confidence, a probability": lambda r, p: r.set_params(confidence=2).fit(p),
     "training takes rb.Training": lambda r, p: r.set_params(training=3).fit(p),
-    "learns from pairs by the gradient": lambda r, p: r.set_params(model=_classifier()).fit(p),
+    "learns from pairs by the gradient": lambda r, p: r.set_params(
+        model=_classifier(), method="game"
+    ).fit(p),
+    "method must be": lambda r, p: r.set_params(method="plugin").fit(p),
     "consists of pairs, but error_rate counts single rows": lambda r, p: r.set_params(
         objective="error_rate()"
     ).fit(p),

@@ -83,6 +83,75 @@ class PairErrors:
         return np.where(below, low, 1 - low)
 
 
+@dataclass(frozen=True, eq=False)
+class PairMoves:
+    """How far each row moves what is measured of pairs, whatever their order; or each query."""
+
+    places: tuple[Array, ...]  # (P,) each: what is drawn that a pair rests on
+    drawn: int  # how many rows or queries were drawn
+    weights: Array  # (P,)
+    among: tuple[Array, ...]  # for each slice, its pairs
+    total: Array  # (slices,) their weights
+    few: Array  # (slices,) the fewest independent rows that a rate may be worth
+    many: Array  # (slices,) the most
+    times: Array  # (1+m, slices) what each value is of the rates
+
+    def rates(self, right: Array) -> tuple[Array, Array]:
+        """The rates (slices,) where pairs are ranked right (P,) so, and what rows add to them."""
+        shares, influence = np.zeros(len(self.among)), np.zeros((len(self.among), self.drawn))
+        for place, among in enumerate(self.among):
+            weights, total = self.weights[among], max(self.total[place], 1e-300)
+            shares[place] = weights @ right[among] / total
+            own = weights * (right[among] - shares[place]) / total
+            for ends in self.places:
+                influence[place] += np.bincount(ends[among], own, self.drawn)
+        return shares, influence
+
+    def errors(self, right: Array) -> PairErrors:
+        """How the objective and all violations vary."""
+        shares, influence = self.rates(right)
+        variances = (influence**2).sum(axis=1) * self.drawn / max(self.drawn - 1, 1)
+        rows = np.clip(shares * (1 - shares) / np.maximum(variances, 1e-300), self.few, self.many)
+        size = np.sqrt(np.maximum((influence**2).sum(axis=1), 1e-300))
+        alike = (influence @ influence.T) / np.outer(size, size)
+        np.fill_diagonal(alike, 1.0)
+        return PairErrors(self.times, shares, np.where(variances > 0, rows, self.few), alike)
+
+    def of(self, decided: Array, some: Array | slice = slice(None)) -> tuple[Array, Array, Array]:
+        """How far `some` rows or queries move each promise, (m, k), where pairs are so ranked (P,).
+
+        Also the variances (m,) by all rows and by two imagined ones of each rate, one that ranks right
+        and one that does not, and the share (m,) of them that is not imagined.
+        """
+        right, times = np.asarray(decided) > 0, self.times[1:]
+        shares, influence = self.rates(right)
+        moved, rows = times @ influence, self.errors(right).rows
+        variances = (moved**2).sum(axis=1) * self.drawn / max(self.drawn - 1, 1)
+        imagined = ((1 - shares) ** 2 + shares**2) / np.maximum(rows, 1.0) ** 2
+        whole = variances + times**2 @ imagined
+        return moved[:, some], whole, variances / np.maximum(whole, 1e-300)
+
+
+def pair_moves(compiled: Compiled) -> PairMoves:
+    """How rows move the rates of a problem on pairs."""
+    pairs: Any = compiled.first
+    (block,) = compiled.at_zero
+    total, together = compiled.slice_weight(block), pairs.drawn_together
+    inside = compiled.unpacked(slice(None)).astype(bool)  # (cells, slices)
+    among = tuple(np.flatnonzero(own[compiled.cells]) for own in inside.T)
+    few, many = np.array([_ends(pairs, own, together) for own in among]).reshape(-1, 2).T
+    return PairMoves(
+        (pairs.first, pairs.second) if together is None else (together[pairs.first],),
+        pairs.rows.size if together is None else int(together.max()) + 1,
+        pairs.row_weights,
+        among,
+        total,
+        few,
+        many,
+        np.asarray(block.net.todense()) * total,
+    )
+
+
 def pair_errors(compiled: Compiled, scores: Array) -> PairErrors:
     """How the objective and all violations vary, given scores (P,) of pairs.
 
@@ -90,29 +159,7 @@ def pair_errors(compiled: Compiled, scores: Array) -> PairErrors:
     smaller number of its first or second rows, which bounds the variance of any rate of pairs from
     above.
     """
-    pairs: Any = compiled.first
-    (block,) = compiled.at_zero
-    weights, right = pairs.row_weights, scores >= 0
-    inside = compiled.unpacked(slice(None)).astype(bool)  # (cells, slices)
-    total = compiled.slice_weight(block)
-    per_cell = np.bincount(compiled.cells, weights * right, compiled.cell_count)
-    shares = (per_cell @ inside) / np.maximum(total, 1e-300)
-    together = pairs.drawn_together
-    places = (pairs.first, pairs.second) if together is None else (together[pairs.first],)
-    drawn = pairs.rows.size if together is None else int(together.max()) + 1
-    influence, rows = np.zeros((len(shares), drawn)), np.zeros(len(shares))
-    for place, share in enumerate(shares):
-        among = inside[compiled.cells, place]
-        own = weights[among] * (right[among] - share) / max(total[place], 1e-300)
-        for ends in places:
-            influence[place] += np.bincount(ends[among], own, drawn)
-        few, many = _ends(pairs, among, together)
-        variance = float(influence[place] @ influence[place]) * drawn / max(drawn - 1, 1)
-        rows[place] = np.clip(share * (1 - share) / variance, few, many) if variance > 0 else few
-    size = np.sqrt(np.maximum((influence**2).sum(axis=1), 1e-300))
-    alike = (influence @ influence.T) / np.outer(size, size)
-    np.fill_diagonal(alike, 1.0)
-    return PairErrors(np.asarray(block.net.todense()) * total, shares, rows, alike)
+    return pair_moves(compiled).errors(scores >= 0)
 
 
 def _ends(pairs: Any, among: Array, together: Array | None) -> tuple[float, float]:

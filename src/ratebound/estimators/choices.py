@@ -137,17 +137,17 @@ def as_plug_in(model: Any) -> Learner:
     return model if isinstance(model, Learner) and model.cross_fits else PlugIn(model)
 
 
-def plug_in_for(model: Any) -> Learner | None:
+def plug_in_for(model: Any, **how: Any) -> Learner | None:
     """The plug-in learner to try for a model by default; None for a learner that is meant to play.
 
     A learner with its own settings plays the game, and a lattice keeps shapes that a sum of several
     models does not.
     """
     if isinstance(model, str):
-        return PlugIn(model) if model in PLUGGED else None
+        return PlugIn(model, **how) if model in PLUGGED else None
     estimator = hasattr(model, "fit") and hasattr(model, "get_params") and not isinstance(model, Learner)
     scores = hasattr(model, "predict_proba") or hasattr(model, "decision_function")
-    return PlugIn(model) if estimator and scores else None
+    return PlugIn(model, **how) if estimator and scores else None
 
 
 def _check_classifier(estimator: Any) -> None:

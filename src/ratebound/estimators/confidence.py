@@ -24,7 +24,7 @@ from ratebound.base.linear_program import TOLERANCE, worst_violation
 from ratebound.base.progress import TimeLimit
 from ratebound.base.types import Array
 from ratebound.estimators.margins import POWER, decided_alike
-from ratebound.estimators.rules import Rule, Rules
+from ratebound.estimators.rule_search import Rule, RuleSearch
 
 SHARES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)  # of standard errors that are asked for as margins
 DRAWS = 2000  # of the multipliers
@@ -88,7 +88,7 @@ class Point:
 class Curve:
     """Rules at rising margins, and how sure each is."""
 
-    rules: Rules
+    rules: RuleSearch
     seed: int
     clock: TimeLimit
     asked: float | None  # the confidence; None if no way is walked, and points are only those given
@@ -149,7 +149,7 @@ class Curve:
         """Draws (B, m) of the largest deviation, in standard errors, over the rules chosen among."""
         rules, m = self.rules, self.rules.promises
         random = np.random.default_rng(self.seed)
-        rows = rules.outside.shape[1] if rules.together is None else int(rules.together.max()) + 1
+        rows = rules.drawn
         chosen = np.arange(rows) if rows <= ROWS else np.sort(random.choice(rows, ROWS, replace=False))
         near = self._chosen_among(max(1, min(MOST // (len(chosen) * m), TOGETHER // m)))
         influence = np.empty((len(near), m, len(chosen) + m), dtype=np.float32)

@@ -20,7 +20,8 @@ from ratebound.auditing.tallying import tallied
 from ratebound.base.linear_program import TOLERANCE, worst_violation
 from ratebound.base.types import Array
 from ratebound.estimators.confidence import Curve, Point
-from ratebound.estimators.rules import Rule, Rules
+from ratebound.estimators.rule_search import Rule
+from ratebound.estimators.rules import Rules
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.guessing import guess_of
 from ratebound.problem.problem import Problem

@@ -27,7 +27,8 @@ from ratebound.estimators.every_grouping import Groupings, asked_of_every_groupi
 from ratebound.estimators.known_rows import MOST_KNOWN, KnownRows, known_rows
 from ratebound.estimators.margins import about, gained, near
 from ratebound.estimators.proposals import OUT_OF_FOLD
-from ratebound.estimators.rules import RADIUS, Rule, Rules, rules_for, rules_of
+from ratebound.estimators.rule_search import RADIUS, Rule
+from ratebound.estimators.rules import Rules, rules_for, rules_of
 from ratebound.game.folding import Folded, folded
 from ratebound.game.learner import Learner
 from ratebound.game.programs import Pool, best_goal_mixture, pool_of_candidates
@@ -361,13 +362,14 @@ class ChosenRule:
 
     def _words(self, point: Point, reached: float, status: Status) -> str:
         """How likely the promises hold on new rows, and what more of that would cost."""
+        fine = status.feasible or self.only_few(status)
         if not self.curve.few:
-            return self._price(point, reached, status, "all hold")
+            return priced(self.curve, point, reached, fine, "all hold")
         shown = round(self.curve.confidence(point, shown=True), 2)
         every = f"All hold together with a confidence of {about(reached)}. {self._few_rows()}"
         if not self.curve.shown.any():
             return every
-        return f"{self._price(point, shown, status, 'all the others hold')} {every}"
+        return f"{priced(self.curve, point, shown, fine, 'all the others hold')} {every}"
 
     def _few_rows(self) -> str:
         """Which promises cannot be shown on so few rows, and how many it would take."""
@@ -379,29 +381,34 @@ class ChosenRule:
         told += [f"{len(few) - MOST_NAMED} more"] * (len(few) > MOST_NAMED)
         return f"What cannot be shown on so few rows, whatever is decided: {'; '.join(told)}."
 
-    def _price(self, point: Point, reached: float, status: Status, what: str) -> str:
-        """The same of `what` there is confidence for."""
-        assert self.confidence is not None
-        said = f"On new rows like these {what} together with a confidence of {about(reached)}"
-        if reached >= self.confidence - NEAR or not (status.feasible or self.only_few(status)):
-            return f"{said}{near(reached, self.confidence)}."
-        asked = f"{said}, where {100 * self.confidence:.10g}% was asked for"
-        if self.curve.cut_short:
-            return f"{asked}: there was no time to look for more."
-        confidence = partial(self.curve.confidence, shown=True)
-        sure = [p for p in self.curve.points if confidence(p) >= self.confidence - NEAR]
-        better, told = max(self.curve.points, key=confidence), "no rule on the way reaches "
-        if sure:
-            better, told = min(sure, key=lambda p: p.rule.objective), "that"
-        elif better is not point:
-            told += f"that; {about(confidence(better))}"
-        else:
-            return f"{asked}: {told}more; relax the promises, or bring more rows."
-        more = better.rule.objective - point.rule.objective
-        return (
-            f"{asked}: {told} would cost {more:.4f} of {self.rules.compiled.problem.objective} more, "
-            "which is more than it is worth; relax the promises, or bring more rows."
-        )
+
+def priced(curve: Curve, point: Point, reached: float, fine: bool, what: str) -> str:
+    """How sure it is that `what` holds on new rows, and what more of that would cost.
+
+    `fine` is whether what is asked for is kept on these rows.
+    """
+    asked_for = curve.asked
+    assert asked_for is not None
+    said = f"On new rows like these {what} together with a confidence of {about(reached)}"
+    if reached >= asked_for - NEAR or not fine:
+        return f"{said}{near(reached, asked_for)}."
+    asked = f"{said}, where {100 * asked_for:.10g}% was asked for"
+    if curve.cut_short:
+        return f"{asked}: there was no time to look for more."
+    confidence = partial(curve.confidence, shown=True)
+    sure = [p for p in curve.points if confidence(p) >= asked_for - NEAR]
+    better, told = max(curve.points, key=confidence), "no rule on the way reaches "
+    if sure:
+        better, told = min(sure, key=lambda p: p.rule.objective), "that"
+    elif better is not point:
+        told += f"that; {about(confidence(better))}"
+    else:
+        return f"{asked}: {told}more; relax the promises, or bring more rows."
+    more = better.rule.objective - point.rule.objective
+    return (
+        f"{asked}: {told} would cost {more:.4f} of {curve.rules.compiled.problem.objective} more, "
+        "which is more than it is worth; relax the promises, or bring more rows."
+    )
 
 
 def chosen_rule(rules: Rules, confidence: float | None, clock: TimeLimit) -> ChosenRule:

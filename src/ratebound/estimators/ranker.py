@@ -1,9 +1,9 @@
 """A ranker that keeps promises about pairs: fit, decision_function, audit, save.
 
 Rows are dealt into folds, and only rows of one fold make pairs. So a model that sees no pair of a fold
-has seen none of its rows, and pairs are judged by models that know neither of their rows. One game is
-played without promises, and one for the promises with room to spare. Of all iterates the single best is
-taken: a ranker gives every row one score.
+has seen none of its rows, and pairs are judged by models that know neither of their rows. The plug-in
+learns once how likely each row is to stand first (`pair_rules`); where it keeps no ranking's promises,
+or a model is made to be played, the game is (`pair_game`).
 """
 
 from __future__ import annotations
@@ -18,47 +18,36 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ratebound.auditing.pairwise import PairErrors, pair_errors
 from ratebound.auditing.report import Audit
-from ratebound.base.checks import check_number, check_whole
-from ratebound.base.linear_program import kept
+from ratebound.base.checks import check_number, check_whole, check_word
+from ratebound.base.choices import METHODS
 from ratebound.base.progress import TimeLimit
 from ratebound.base.types import Array
-from ratebound.estimators.choices import Training, as_learner, as_players
+from ratebound.estimators.choices import Training, as_learner, as_plug_in, plug_in_for
 from ratebound.estimators.finishing import given_seed
 from ratebound.estimators.given import asked_for, encoding_for
-from ratebound.estimators.margins import about
+from ratebound.estimators.pair_game import PairGame
+from ratebound.estimators.pair_rules import TooManyGroups, chosen_order, learned_of_pairs
 from ratebound.estimators.policy import as_policy
 from ratebound.estimators.ranking import Ranking, pairs_of
-from ratebound.game.learner import Learner
+from ratebound.game.learner import Answering, Learner
 from ratebound.game.of_pairs import of_pairs
-from ratebound.game.players import Player
-from ratebound.game.rounds import play
-from ratebound.game.rules import Folds, Keep, Rules, Stop
-from ratebound.game.trace import Trace, judged_on
+from ratebound.game.trace import Trace
+from ratebound.learners.forecast import Forecasting
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
 from ratebound.problem.frames import frame_columns, is_missing
 from ratebound.problem.pairs import PAIRS, Pairs
+from ratebound.problem.problem import Problem
 from ratebound.rates.general import refuse_general
 from ratebound.rates.subsets import Name
-from ratebound.solution.mixture import Mixture, mixture
+from ratebound.solution.mixture import Mixture
 from ratebound.solution.record import Making
-from ratebound.solution.solutions import best_by_rank
-from ratebound.solution.status import status_there, warn_if_broken
+from ratebound.solution.status import warn_if_broken
+from ratebound.tables.encoding import Encoding
 from ratebound.tables.treatments import Features
 
 FOLDS = 3  # that rows are dealt into
-FEWEST_ROUNDS, MOST_ROUNDS = 1000, 4000  # of batches, by default
-BATCH = 2  # pairs for each row that a batch of rows would have
-KEPT = 60  # iterates kept of each setting
-PLAIN_TIME = 0.25  # share of the time that may go into the model without promises
-ROOM = 0.4  # share of the room between two bounds that margins may take, from each side
-LEVELS = 10  # at which the best is searched, if no candidate is as sure as was asked
-JUDGED = (
-    "feasible: every constraint is kept on pairs of the training rows, judged by models that saw "
-    "neither row"
-)
 
 
 class RateConstrainedRanker(BaseEstimator):
@@ -80,8 +69,13 @@ class RateConstrainedRanker(BaseEstimator):
         What to minimize: by default the share of pairs in the wrong order. On two labels that is one
         minus the area under the ROC curve.
     model : str, module or learner, default="linear"
-        "linear", "mlp", "lightgbm", "xgboost", "lattice", a PyTorch module, or a learner such as
-        ``rb.Boosted(LGBMClassifier(num_leaves=7))``.
+        "linear", "mlp", "lightgbm", "xgboost", "lattice", a scikit-learn classifier, a PyTorch
+        module, or a learner such as ``rb.Boosted(LGBMClassifier(num_leaves=7))``.
+    method : {"auto", "plug-in", "game"}, default="auto"
+        How the ranker is found. "plug-in" learns how likely each row is to be the first of its
+        pairs, and of which group it is, and then solves for the one score that keeps the promises;
+        "game" trains the model on pairs against multipliers. "auto" is the plug-in, and the game
+        where that breaks a promise; for modules, lattices and learners, or with `player`, the game.
     player : str or Player, default="auto"
         Who decides how much each promise counts, as in `RateConstrainedClassifier`.
     features : list of str or Features, default=None
@@ -145,6 +139,7 @@ class RateConstrainedRanker(BaseEstimator):
         *,
         objective: Any = "1 - ranked_right()",
         model: Any = "linear",
+        method: str = "auto",
         player: Any = "auto",
         features: Features | Sequence[str] | None = None,
         pairs: int = PAIRS,
@@ -156,6 +151,7 @@ class RateConstrainedRanker(BaseEstimator):
         self.constraints = constraints
         self.objective = objective
         self.model = model
+        self.method = method
         self.player = player
         self.features = features
         self.pairs = pairs
@@ -193,27 +189,18 @@ class RateConstrainedRanker(BaseEstimator):
         ValueError
             If a promise speaks of columns or values that pairs do not have, or no two rows make a pair.
         """
-        learner, training = self._checked_parameters()
+        learners, training = self._checked_parameters()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         given = pairs_of(X, y, columns, query, sample_weight, count=self.pairs, seed=seed)
         problem = asked_for(self.objective, self.constraints)
         remedy = "Train for it with rb.shrink(rb.play(rb.compile(problem, pairs), rb.Torch(module)))."
         refuse_general(problem.subject_to, "RateConstrainedRanker", remedy)
         compile(problem, given)  # what is wrong with it is said of the pairs given
-        folds = dealt(given, problem.columns, learner.folds or FOLDS, seed)
-        inside = given.within(folds)
-        encoding = encoding_for(inside.rows, learner, self.features)
-        seen = inside.seen_through(encoding.transform, problem.columns)
-        compiled = compile(problem, seen)
-        learner = learner.prepared(encoding.names, encoding.codes, inside.rows.size)
-        search = _Search(
-            compiled, learner, self.player, folds[inside.first], training, self.confidence, seed,
-            None if self.verbose is None else bool(self.verbose), TimeLimit(training.max_time),
-        )  # fmt: skip
-        solution, trace = search.solved()
+        found = self._found(learners, training, given, problem, seed)
+        solution, trace, compiled, encoding = found.solution, found.trace, found.compiled, found.encoding
         made = Making(
             call=repr(self),
-            rows={"trained on": inside.rows.size, "pairs trained on": len(inside)},
+            rows={"trained on": given.rows.size, "pairs trained on": len(compiled.first)},
             candidates=len(trace),
             ended=trace.ended,
         )
@@ -232,14 +219,64 @@ class RateConstrainedRanker(BaseEstimator):
         warn_if_broken(self.status_, self)
         return self
 
-    def _checked_parameters(self) -> tuple[Learner, Training]:
+    def _checked_parameters(self) -> tuple[list[Learner], Training]:
+        """Who is asked for a ranker, in turn, and how to train."""
         check_whole("pairs", self.pairs)
+        check_word("method", self.method, METHODS)
         if self.confidence is not None:
             check_number("confidence, a probability such as 0.9,", self.confidence, above=0, below=1)
         training = Training() if self.training is None else self.training
         if not isinstance(training, Training):
             raise TypeError(f"training takes rb.Training(...), got {training!r}")
-        return of_pairs(as_learner(self.model)), training
+        learner, plugged = as_learner(self.model), plug_in_for(self.model, folds=FOLDS)
+        if self.method == "plug-in" or learner.cross_fits:
+            return [as_plug_in(self.model)], training
+        if self.player != "auto" or self.method == "game" or plugged is None:
+            return [of_pairs(learner)], training
+        played = [] if issubclass(learner.fit, Answering) else [of_pairs(learner)]
+        return [plugged, *played], training
+
+    def _found(
+        self, learners: Sequence[Learner], training: Training, given: Pairs, problem: Problem, seed: int
+    ) -> _Found:
+        """The best ranker by these learners; the next is asked where one breaks promises."""
+        clock = TimeLimit(training.max_time)
+        progress = None if self.verbose is None else bool(self.verbose)
+        tried: list[_Found] = []
+        for learner in learners:
+            folds = dealt(given, problem.columns, learner.folds or FOLDS, seed)
+            inside = given.within(folds)
+            encoding = encoding_for(inside.rows, learner, self.features)
+            compiled = compile(problem, inside.seen_through(encoding.transform, problem.columns))
+            learner = learner.prepared(encoding.names, encoding.codes, inside.rows.size)
+            if isinstance(learner, Forecasting):
+                try:
+                    epochs = training.epochs
+                    rules = learned_of_pairs(compiled, learner, folds, seed, progress, epochs)
+                except TooManyGroups:
+                    if len(learners) == 1:
+                        raise
+                    continue
+                solution, trace = chosen_order(rules, self.confidence, clock)
+            else:
+                fold = folds[inside.first]
+                game = PairGame(
+                    compiled,
+                    learner,
+                    self.player,
+                    fold,
+                    training,
+                    self.confidence,
+                    seed,
+                    progress,
+                    clock,
+                )
+                solution, trace = game.solved()
+            tried.append(_Found(solution, trace, compiled, encoding))
+            if solution.status.feasible or clock.left == 0:
+                break
+        best = min(tried, key=lambda each: each.solution.status.violation)
+        return best if len(tried) == 1 else best.told(tried)
 
     def decision_function(self, X: Any) -> Array:
         """The score of every row: the higher, the higher it should be ranked.
@@ -366,149 +403,17 @@ def dealt(pairs: Pairs, spoken_of: Sequence[Name], count: int, seed: int) -> Arr
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
-    """What is searched for on pairs within folds, and how."""
+class _Found:
+    """A ranker, the candidates it was chosen from, and the pairs within folds they were judged on."""
 
+    solution: Mixture
+    trace: Trace
     compiled: Compiled
-    learner: Learner
-    player: Any
-    fold: Array  # (P,) of each pair
-    training: Training
-    confidence: float | None
-    seed: int
-    progress: bool | None
-    clock: TimeLimit
+    encoding: Encoding
 
-    def solved(self) -> tuple[Mixture, Trace]:
-        """The best single iterate of a game without promises and of one for them; and the latter."""
-        plain = self._played(
-            compile(self.compiled.problem.promising(()), self.compiled.first),
-            (self.learner, self.learner.player),
-            PLAIN_TIME if self.compiled.constraints else 1.0,
-        )
-        plain = judged_on(plain, self.compiled)
-        if not self.compiled.constraints:
-            return self._chosen(_Candidates(self.compiled, (plain,))), plain
-        margins = self._margins(plain)
-        pair = as_players(self.player, self.learner, len(self.compiled.constraints))
-        trace = self._played(self.compiled.tightened(margins), pair, 1.0)
-        trace = replace(trace, violations=trace.violations - margins)
-        return self._chosen(_Candidates(self.compiled, (trace, plain))), trace
-
-    def _played(self, compiled: Compiled, pair: tuple[Learner, Player], time: float) -> Trace:
-        learner, player = pair
-        size = BATCH * self.training.batch_size
-        rounds = self._rounds(compiled, size)
-        return play(
-            compiled,
-            learner,
-            player=player,
-            rounds=rounds,
-            batch_size=size,
-            rules=Rules(loss=self.training.loss, proxy=self.training.proxy),
-            keep=Keep(max(1, rounds // KEPT), folder=self.training.folder),
-            stop=Stop(self.clock.part(time) if time < 1 else self.clock.left),
-            judge=Folds(int(self.fold.max()) + 1, self.fold),
-            seed=self.seed,
-            progress=self.progress,
-        )
-
-    def _rounds(self, compiled: Compiled, size: int) -> int:
-        epochs = self.training.epochs
-        if self.learner.rounds is not None:
-            return epochs or self.learner.rounds
-        in_a_pass = max(1, len(compiled.first) // size)
-        if epochs is not None:
-            return epochs * in_a_pass
-        return max(min(40 * in_a_pass, MOST_ROUNDS), FEWEST_ROUNDS)
-
-    def _margins(self, plain: Trace) -> Array:
-        """The room (m,) to spare, if rates vary as those of the best model without promises do."""
-        if self.confidence is None:
-            return np.zeros(len(self.compiled.constraints))
-        best = plain.only(np.array([int(np.argmin(plain.objectives))]))
-        errors = pair_errors(self.compiled, best.scores(self.compiled)[0, 0])
-        level = 1 - (1 - self.confidence) / len(self.compiled.problem.constraints)
-        margins = errors.above(max(level, 0.5))[1:]
-        return np.minimum(margins, ROOM * room_between(self.compiled))
-
-    def _chosen(self, candidates: _Candidates) -> Mixture:
-        """The cheapest candidate that is as sure as was asked, or as any is, to keep the promises."""
-        place, sure = candidates.best(self.confidence)
-        solution = candidates.alone(place)
-        status = status_there(
-            self.compiled.constraints, solution.violations["train"], self.compiled.scale[1:], JUDGED
-        )
-        if sure is not None:
-            words = f"On new rows like these all hold together with a confidence of {about(sure)}"
-            low = self.confidence is not None and sure < self.confidence
-            why = (
-                f", less than the {self.confidence:.0%} that were asked for: more rows would tell, or "
-                "promise less"
-            )
-            message = f"{status.message}. {words}{why if low else ''}."
-            status = replace(status, message=message, confidence=sure)
-        return solution.recorded(status=status)
-
-
-def room_between(compiled: Compiled) -> Array:
-    """For each constraint (m,), the room to a constraint that bounds the same from the other side."""
-    net, offset = compiled.matrix[1:], compiled.offset[1:]
-    room = np.full(len(net), np.inf)
-    for one in range(len(net)):
-        for other in range(len(net)):
-            if np.allclose(net[one], -net[other], rtol=1e-9, atol=1e-15) and net[one].any():
-                room[one] = min(room[one], -(offset[one] + offset[other]))
-    return np.maximum(room, 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class _Candidates:
-    """The iterates of some games, judged on the same pairs."""
-
-    compiled: Compiled
-    traces: tuple[Trace, ...]
-
-    def best(self, confidence: float | None) -> tuple[int, float | None]:
-        """Which candidate is chosen, and how sure its promises are on new rows, if that was asked."""
-        objectives = np.concatenate([trace.objectives for trace in self.traces])
-        violations = np.concatenate([trace.violations for trace in self.traces])
-        worst = violations.max(axis=1, initial=-np.inf)
-        within = np.flatnonzero(kept(violations, self.compiled.scale[1:]).all(axis=1))
-        if confidence is None or not violations.shape[1]:
-            return best_by_rank(objectives, worst), None
-        if not len(within):
-            place = best_by_rank(objectives, worst)
-            return place, self._sure(place)
-        cheapest = within[np.argsort(objectives[within], kind="stable")]
-        surest: list[tuple[float, int]] = []
-        for place in cheapest.tolist():
-            surest.append((self._sure(place), place))
-            if surest[-1][0] >= confidence:
-                return place, surest[-1][0]
-        most = max(sure for sure, _ in surest)
-        levels = np.linspace(confidence, 0, LEVELS + 1)
-        level = next(float(each) for each in levels if most >= each)
-        return next((place, sure) for sure, place in surest if sure >= level)
-
-    def _sure(self, place: int) -> float:
-        """How sure it is that all promises of a candidate hold on new rows."""
-        trace, own = self._at(place)
-        violations = trace.violations[own]
-        errors: PairErrors = pair_errors(
-            self.compiled, trace.only(np.array([own])).scores(self.compiled)[0, 0]
-        )
-        each = errors.below_zero(np.concatenate([[0.0], violations]))[1:]
-        return float(max(0.0, 1 - (1 - each).sum()))
-
-    def _at(self, place: int) -> tuple[Trace, int]:
-        for trace in self.traces:
-            if place < len(trace):
-                return trace, place
-            place -= len(trace)
-        raise IndexError(place)
-
-    def alone(self, place: int) -> Mixture:
-        """A candidate by itself."""
-        trace, own = self._at(place)
-        return mixture(trace, np.arange(len(trace)) == own)
+    def told(self, tried: Sequence[_Found]) -> _Found:
+        """The same, with a status that says what else was tried."""
+        way, other = ("the plug-in", "the game")[:: 1 if self is tried[0] else -1]
+        status = self.solution.status
+        message = f"{status.message.removesuffix('.')}. It is by {way}; {other} breaks promises by more."
+        return replace(self, solution=self.solution.recorded(status=replace(status, message=message)))

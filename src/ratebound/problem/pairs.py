@@ -280,6 +280,19 @@ class Pairs(Population):
             raise ValueError(f"expected {self.rows.size:,} scores, one per row, got shape {given.shape}")
         return differences(given, self.first, self.second)
 
+    @property
+    def standing(self) -> Array:
+        """The share (n,) of the rows it may form pairs with that each is above; NaN for none.
+
+        On two labels it is 1 for good rows and 0 for bad ones.
+        """
+        lower, higher = np.empty((2, self.rows.size))
+        for into, outcome in ((lower, self.outcome), (higher, -self.outcome)):
+            order, below, _ = _ranks(outcome, self.query)
+            into[order] = below
+        with np.errstate(invalid="ignore"):
+            return np.asarray(lower / (lower + higher))
+
     # --- the same rows otherwise ------------------------------------------------------------------
 
     def within(self, parts: Array) -> Pairs:

@@ -1,0 +1,355 @@
+"""The search for one rule among those at all λ, whatever rules are of: decisions, or the order of rows.
+
+λ is found by cutting planes, on actual rates: a linear program over the rules so far has the multipliers
+at which least is known, and their rule is the next. The rules do not depend on margins, so those that
+were found for one margin are where the search for the next begins.
+
+The program mixes rules that differ in few rows, since their multipliers are close. So there is nearly
+always one rule, close to the mean of these, that does as well; it is looked for around it.
+
+A rule may also have a threshold of its own: what a yes is to cost less than. Where no multipliers alone
+do nearly as well as a mixture, thresholds are tried too, up to one decision for everyone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from ratebound.base.linear_program import TOLERANCE, worst_violation
+from ratebound.base.types import Array
+from ratebound.game.players_by_fits import elastic
+from ratebound.game.scorer import Scorer
+from ratebound.game.trace import FoldModels, Split, Trace
+from ratebound.learners.plug_in import WHOLE
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.deciding import decided
+from ratebound.rates.kinds import TWO
+
+RADIUS = 100.0  # what a violation may cost at most, in units of the objective
+ROUNDS = 80  # rules asked for at each margin, at most
+GAP = 1e-6  # of the program, in units of the objective, at which its multipliers are the best
+AT_ONCE = 2**19  # decisions of rules evaluated at a time
+SCALES = np.r_[np.linspace(0.9, 1.1, 11), 1.15, 1.2, 1.3]  # of multipliers, around the program's
+NUDGES = (0.9, 0.95, 0.98, 1.02, 1.05, 1.1)  # of one of them
+DEAR = 2e-4  # of the objective, that a single rule may cost more than a mixture
+STEPS = np.linspace(0, 1, 6)[1:-1]  # between two multipliers
+MIXED = 4  # rules of a mixture between which others are looked for
+NUDGED = 8  # multipliers that are moved one by one, the largest
+FAR = 10.0  # times DEAR, from which on thresholds are tried too
+SHARES = np.linspace(0, 1, 33)  # of rows that get a no, at thresholds
+FINER = np.linspace(-1, 1, 33) / 32  # the same around one of them
+BASES = 4  # rules whose thresholds are moved
+CHANCE = 0.5  # standard deviations of one row's cost, by which a threshold is to be cheaper than none
+STARTS = 8  # rules for other bounds that are asked for first
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """One λ, and what its rule does out of fold."""
+
+    place: int  # among those that were asked for
+    weights: Array  # (T,) of the objective, each promise and the threshold
+    objective: float
+    violations: Array  # (m,)
+
+
+class Influences(Protocol):
+    """How far rows move promises."""
+
+    def of(self, decided: Array, some: Array | slice = ...) -> tuple[Array, Array, Array]:
+        """How far `some` of them move each, (m, k); the variances (m,), and what is not imagined."""
+
+
+@dataclass(eq=False)
+class RuleSearch(ABC):
+    """All rules for a problem; those that were asked for are kept."""
+
+    compiled: Compiled
+    scorer: Scorer  # what rules are deployed by
+    split: Split
+    folds: int  # that rows are dealt into
+    seed: int
+    together: Array | None  # (n,) which rows were drawn together
+    weights: Array = field(init=False)  # (N, T) of those asked for; T is 1+m, or 2+m with a threshold
+    values: Array = field(init=False)  # (N, 1+m) their objectives and violations
+
+    def __post_init__(self) -> None:
+        self.weights = np.empty((0, self.width))
+        self.values = np.empty((0, 1 + self.promises))
+        self.planes: list[int] = []  # places of those that programs asked for
+        self.ask(np.eye(1 + self.promises)[:1])  # the plain model
+
+    # --- what rules are of -------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """The number T of weights of a rule."""
+
+    @abstractmethod
+    def pieces(self, weights: Array) -> Iterator[Array]:
+        """Scores (K, A, b) out of fold of rules at weights (K, T), some rows at a time."""
+
+    @property
+    @abstractmethod
+    def moves(self) -> Influences:
+        """How rows move promises."""
+
+    @abstractmethod
+    def few_rows(self, needed: float) -> dict[int, tuple[int, int]]:
+        """Promises that no rule shows to be kept, for want of rows; their rows, and those it takes."""
+
+    @property
+    def head(self) -> int:
+        """How many parameters of the scorer's models say which of the folds, and what else is whole."""
+        return 1
+
+    def parameters(self, weights: Array) -> Array:
+        """What the scorer's models are at weights (N, T), after their head."""
+        return weights
+
+    @property
+    def drawn(self) -> int:
+        """How many rows were drawn independently, or sets of rows that were drawn together."""
+        return len(self.compiled.cells) if self.together is None else int(self.together.max()) + 1
+
+    @property
+    def promises(self) -> int:
+        """The number m of promises."""
+        return len(self.compiled.constraints)
+
+    @property
+    def bare(self) -> Array:
+        """Which rules (N,) have no threshold of their own."""
+        return np.asarray(~self.weights[:, 1 + self.promises :].any(axis=1))
+
+    def objectives(self, places: Sequence[int]) -> list[float]:
+        """The objectives of rules that were asked for."""
+        return [float(value) for value in self.values[list(places), 0]]
+
+    def _padded(self, weights: Array) -> Array:
+        """Weights (K, T), with a threshold of 0 if they have none."""
+        return np.pad(weights, ((0, 0), (0, self.width - weights.shape[1])))
+
+    def decided(self, weights: Array) -> Array:
+        """What a rule decides of each row, (n,)."""
+        return np.concatenate(
+            [decided(scores)[0] for scores in self.pieces(self._padded(weights[None]))]
+        )
+
+    def ask(self, weights: Array) -> Array:
+        """The values (K, 1+m) of rules at weights (K, 1+m) or (K, T), which are kept."""
+        weights = self._padded(weights)
+        many = max(1, AT_ONCE // max(len(self.compiled.cells), 1))
+        found = []
+        for start in range(0, len(weights), many):
+            objectives, violations, _ = self.compiled.measure(self.pieces(weights[start : start + many]))
+            found.append(np.column_stack([objectives, violations]))
+        values = np.concatenate(found)
+        self.weights = np.vstack([self.weights, weights])
+        self.values = np.vstack([self.values, values])
+        return values
+
+    def rule(self, place: int) -> Rule:
+        """One of those asked for."""
+        return Rule(place, self.weights[place], float(self.values[place, 0]), self.values[place, 1:])
+
+    # --- the best rule ---------------------------------------------------------------------------
+
+    def best(self, margins: Array) -> Rule:
+        """The cheapest rule asked for that keeps the promises with `margins` (m,); else the nearest.
+
+        A promise with a margin of -inf is not asked for.
+        """
+        if not self.promises:
+            return self.rule(0)
+        if self.bare.all():
+            self._look_at_thresholds([self.weights[0]])  # what most people would try first
+        mean, mixed, value = self._multipliers(margins)
+        self._look_around(mean)
+        if self._dearer(margins, value):
+            self._look_between([*mixed, mean])
+            if self._dearer(margins, value):
+                self._look_between([self.cheapest(margins).weights, *mixed])
+            if self._dearer(margins, value, FAR):
+                self._look_at_thresholds([self.cheapest(margins).weights, mean, *mixed])
+        near = self.cheapest(margins).weights
+        self._look_around(near, finer=5.0)
+        if near[1 + self.promises :].any():
+            self._look_at_thresholds([near], self._share_below(near) + FINER)
+        return self.cheapest(margins)
+
+    def quickly(self, margins: Array) -> Rule:
+        """As `best`, among few rules: those of the program, and on the line through their mean."""
+        mean, _, _ = self._multipliers(margins)
+        prices = SCALES[:, None] * self._prices(mean)
+        self.ask(np.column_stack([np.ones(len(prices)), prices]))
+        return self.cheapest(margins)
+
+    def _share_below(self, weights: Array) -> float:
+        """The share of rows that a rule says no to."""
+        return float((self.decided(weights) == 0).mean())
+
+    def _dearer(self, margins: Array, value: float, times: float = 1.0) -> bool:
+        """Whether every rule so far costs more than a mixture of them, by more than is worth a look."""
+        near = self.cheapest(margins)
+        worst = worst_violation(near.violations + margins, self.compiled.scale[1:])
+        return worst > TOLERANCE or near.objective / self.compiled.scale[0] > value + times * DEAR
+
+    def _multipliers(self, margins: Array) -> tuple[Array, list[Array], float]:
+        """The weights (T,) of the program's best mixture, by cutting planes.
+
+        Their mean, each of them, and what the mixture costs.
+        """
+        asked_for = np.append(True, margins > -np.inf)
+        scale, room = self.compiled.scale[asked_for], np.append(0.0, margins)[asked_for]
+        unit = scale[0] / scale
+        mean = self.weights[0]
+        mixed, value = [mean], -np.inf
+        center: Array | None = None  # next to which multipliers stay while that tells something
+        bound, highest = -np.inf, np.eye(len(scale))[0]
+        for _ in range(ROUNDS):
+            bare = self.bare  # thresholds are of single rules
+            values, weights = (self.values[bare][:, asked_for] + room) / scale, self.weights[bare]
+            program = elastic(values, RADIUS)
+            value, prices = program.value, program.weights
+            mean, mixed = program.shares @ weights, list(weights[program.shares > 0])
+            if value - bound <= GAP:
+                break
+            asked = prices if center is None else (prices + center) / 2
+            known = float((values @ asked).min())
+            self.planes.append(len(self.weights))
+            every = np.zeros((1, 1 + self.promises))
+            every[0, asked_for] = asked * unit
+            new = float((self.ask(every)[0, asked_for] + room) / scale @ asked)
+            if min(new, known) > bound:
+                bound, highest = min(new, known), asked
+            told = new < known - GAP
+            if not told and center is None:
+                break
+            center = highest if told else None
+        return mean, mixed, value
+
+    def _look_between(self, ends: list[Array]) -> None:
+        """Ask for rules on the way between weights (T,) that are far apart.
+
+        Rules need not be as good as mixtures of them, as a forecast is not exact; then the program sees
+        none of those between, and one of them is what is looked for.
+        """
+        tried = []
+        for place, one in enumerate(ends[:MIXED]):
+            for other in ends[place + 1 : MIXED]:
+                both = np.stack([self._prices(one), self._prices(other)])
+                if np.abs(both[0] - both[1]).max() <= 0.05 * np.abs(both).max():
+                    continue
+                low = np.log(np.maximum(both, 1e-3 * max(float(both.max()), 1e-9)))
+                for step in STEPS:
+                    even = (1 - step) * both[0] + step * both[1]
+                    tried += [
+                        even,
+                        np.where(both.any(axis=0), np.exp((1 - step) * low[0] + step * low[1]), 0),
+                    ]
+        if tried:
+            self.ask(np.column_stack([np.ones(len(tried)), tried]))
+
+    def _look_around(self, weights: Array, finer: float = 1.0) -> None:
+        """Ask for rules close to these weights (T,)."""
+        promises = self._prices(weights)
+        scales = 1.0 + (SCALES - 1.0) / finer
+        tried = [scale * promises for scale in scales]
+        for place in np.argsort(-promises)[:NUDGED]:
+            if promises[place] > 0:
+                for nudge in NUDGES:
+                    moved = promises.copy()
+                    moved[place] *= 1.0 + (nudge - 1.0) / finer
+                    tried.append(moved)
+        every = np.column_stack([np.ones(len(tried)), tried])
+        threshold = weights[1 + self.promises :] / max(weights[0], 1e-9)
+        self.ask(np.column_stack([every, np.tile(threshold, (len(every), 1))]))
+
+    def _prices(self, weights: Array) -> Array:
+        """The multipliers (m,) of weights (T,), for an objective that counts once."""
+        return weights[1 : 1 + self.promises] / max(weights[0], 1e-9)
+
+    def _look_at_thresholds(self, bases: list[Array], shares: Array = SHARES) -> None:
+        """Ask for rules at these weights (T,) with thresholds at which such shares of rows get a no.
+
+        By default up to one decision for everyone.
+        """
+        if self.width == 1 + self.promises:
+            return
+        for base in bases[:BASES]:
+            own = np.append(base[:-1], 0.0)
+            scores = np.concatenate(list(self.pieces(own[None])), axis=-1)[0, 0]
+            ends = np.quantile(scores, shares.clip(0, 1))
+            beyond = 1e-6 * (1.0 + np.abs(ends).max())  # so that everyone lies on one side
+            ends = ends + beyond * ((shares >= 1) - 1.0 * (shares <= 0))
+            every = np.tile(own, (len(ends), 1))
+            every[:, -1] = ends
+            self.ask(every)
+
+    def cheapest(self, margins: Array) -> Rule:
+        """The cheapest rule so far that keeps `margins` (m,); where none does, the nearest.
+
+        With a threshold only if that is clearly cheaper. Among many thresholds some are by chance.
+        """
+        costs = self.values[:, 0]
+        worst = worst_violation(self.values[:, 1:] + margins, self.compiled.scale[1:])
+        fine, bare = worst <= TOLERANCE, self.bare
+        if not fine.any():
+            return self.rule(int(np.argmin(worst)))
+        any_place, own_place = (int(np.argmin(np.where(f, costs, np.inf))) for f in (fine, fine & bare))
+        clearly = max(FAR * DEAR, CHANCE / np.sqrt(len(self.compiled.cells))) * self.compiled.scale[0]
+        near = fine[own_place] and bare[own_place] and costs[own_place] <= costs[any_place] + clearly
+        return self.rule(own_place if near else any_place)
+
+    # --- how it varies -----------------------------------------------------------------------------
+
+    def errors(self, rule: Rule) -> Array:
+        """The standard errors (m,) of a rule's violations on as many new rows as these."""
+        if not self.promises:
+            return np.empty(0)
+        variances = self.moves.of(self.decided(rule.weights), slice(0))[1]
+        return np.sqrt(np.maximum(variances, 1e-24))
+
+    # --- as a trace --------------------------------------------------------------------------------
+
+    def trace(self, others: Iterable[int] = (), ended: str = "gap") -> Trace:
+        """The rules that programs asked for, and `others`, as candidates with values out of fold.
+
+        Their rounds are their places among all, from 1 on. Rules that were only looked at on the way to
+        a single one are left out: there are thousands.
+        """
+        places = np.unique([0, *self.planes, *others])
+        compiled, weights, values = self.compiled, self.weights[places], self.values[places]
+        count = len(weights)
+        own = np.column_stack([np.full((count, self.head), WHOLE), self.parameters(weights)])
+        each = np.repeat(own[:, None], self.folds, axis=1)
+        each[:, :, 0] = np.arange(self.folds)
+        return Trace(
+            problem=compiled.problem,
+            constraints=compiled.constraints,
+            objectives=values[:, 0],
+            violations=values[:, 1:],
+            watched={},
+            multipliers=weights[:, : 1 + self.promises],
+            parameters=own,
+            thresholds={},
+            setting=np.zeros(count, dtype=int),
+            round=places + 1,
+            scorer=self.scorer,
+            averaging="all fits",
+            answers=True,
+            feature_scale=compiled.feature_scale,
+            ended=ended,
+            scale=compiled.scale[1:],
+            seed=self.seed,
+            data=compiled.digest,
+            folds=FoldModels((self.split,), np.zeros(count, dtype=int), each),
+            classes=TWO if compiled.decisions == 2 else compiled.classes,
+        )
