@@ -23,7 +23,7 @@ from ratebound.estimators.rule_search import NUDGED, Rule, RuleSearch
 from ratebound.game.folding import Folded
 from ratebound.game.of_pairs import OfPairsScorer
 from ratebound.game.trace import Trace, split_of
-from ratebound.learners.forecast import MOST_CELLS, Forecasting
+from ratebound.learners.forecast import MOST_CELLS, Forecasting, values_on
 from ratebound.learners.plug_in_of_pairs import OddsScorer, log_odds
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile
@@ -139,11 +139,8 @@ def learned_of_pairs(
         )
     split = Folded(count, of, np.ones((count + 1, count)), (split_of(learned, of),))
     forecast, _ = learner.learn(learned, split, seed, progress, epochs)
-    outside = np.empty((forecast.size, len(fold)))
     inputs = pairs.rows.X if forecast.tables else pairs.rows.features
-    for each in range(count):
-        held = np.flatnonzero(fold == each)
-        outside[:, held] = forecast.values(rows_of(inputs, held), np.array([each]))[0]
+    outside = values_on(forecast, inputs, fold)
     cells = np.full((2, len(fold)), -1)
     cells[rows.good.astype(int), rows.place] = learned.cells
     worth = _worth(compiled, cells[1][pairs.first], cells[0][pairs.second], forecast.size)

@@ -61,7 +61,7 @@ class OddsScorer(Scorer):
     def to_graph(self, graph: Graph, parameters: Array, features: str) -> str:
         sides = np.where(self.first, 1.0, 0.0), np.where(self.first, 0.0, 1.0)
         costs = np.concatenate([np.exp(parameters[:, 1:]) * side for side in sides])
-        total, _ = self.forecast.to_graph(graph, features, costs)
+        total = self.forecast.to_graph(graph, features).costs(costs)
         logs = graph("Log", graph("Max", total, np.array(SMALLEST)))
         ends = np.array([0]), np.array([len(parameters)]), np.array([2 * len(parameters)]), np.array([1])
         above, below = (graph("Slice", logs, *own, ends[3]) for own in (ends[:2], ends[1:3]))
