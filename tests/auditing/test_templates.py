@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
+from ratebound.auditing import templates
 from ratebound.cli import main
 
 # Category: rows and how many of them were selected. 1,000 rows in all; "Other" is 1% of them.
@@ -156,3 +157,29 @@ def test_from_the_command_line(hired, tmp_path, capsys):
     capsys.readouterr()
     assert main([*words, "--require", "positive_rate() >= 0.3", "--by", "sex"]) == 2
     assert "--template ll144" in capsys.readouterr().err
+
+
+def test_every_blank_of_annex_iv_can_be_filled():
+    """Nothing is left to be filled in once people have said all that they can."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": np.arange(200) % 50, "debt": np.arange(200) % 7})
+    model = rb.RateConstrainedClassifier("recall() >= 0.5", random_state=0)
+    report = model.fit(frame, frame["age"] > 25).audit(frame, frame["age"] > 25)
+    said = {key: f"said of {key}" for key in templates.ABOUT} | {"expires": "2099-01-31"}
+    form = report.template("annex-iv", said)
+    assert form.blanks == []
+    page = form.render("text")
+    assert "to be filled in" not in page
+    assert "age, debt" in page
+    for words in said.values():
+        assert words in page
+    for number, words in enumerate(HEADINGS, 1):
+        assert f"\n{number}. {words}" in page
+
+
+# The subjects of the nine points of Annex IV of Regulation (EU) 2024/1689, in their order.
+HEADINGS = (
+    "General description", "Elements and development", "Monitoring, functioning and control",
+    "Why these metrics are appropriate", "Risk management", "Changes through the lifecycle",
+    "Standards", "Declaration of conformity", "Post-market monitoring",
+)  # fmt: skip

@@ -33,7 +33,12 @@ ABOUT = {
     "human_oversight": "who may overrule it, and how (Article 14)",
     "data": "where the data come from, how they were chosen, labelled and cleaned",
     "hardware": "what it runs on, and which other systems it interacts with",
+    "forms": "in which forms it is put into service, such as software to install, or an API",
     "interface": "what its users see, and their instructions",
+    "resources": "the computers that it was developed, trained and tested with",
+    "input_data": "what its input must be like",
+    "outcomes": "unintended outcomes that can be foreseen, and risks to health, safety and rights",
+    "metrics": "why the objective and these promises fit the purpose",
     "risks": "the risk management system (Article 9)",
     "changes": "changes through the lifecycle, also those that are planned",
     "standards": "harmonised standards that were applied, or other solutions",
@@ -158,6 +163,16 @@ def _model(form: Form) -> tuple[doc.Row, ...]:
     return tuple(rows)
 
 
+def _read(form: Form) -> tuple[doc.Row, ...]:
+    """The columns that the model reads."""
+    card = form.report.card
+    encoding = None if card is None else card.mixture.encoding
+    if encoding is None or not encoding.from_frame:
+        return ()
+    names = dict.fromkeys(str(column.name) for column in encoding.columns)
+    return (("Columns that it reads", ", ".join(names)),)
+
+
 def _trained(form: Form) -> tuple[doc.Row, ...]:
     report = form.report
     if report.card is None:
@@ -223,7 +238,7 @@ def _annex_iv(form: Form) -> tuple[str, tuple[doc.Part, ...]]:
         ("Designed to optimise", f"{one.words}, {aim}, subject to the promises below")
     ]
     if report.decided:
-        logic = [("Designed to optimise", "[to be filled in: of decisions alone that is not known]")]
+        logic = [("Designed to optimise", "not known: only decisions are audited")]
     if report.card is not None:
         logic += [("How it decides", doc.Quoted(line)) for line in report.card.mixture.rule.splitlines()]
     tested = (
@@ -231,15 +246,16 @@ def _annex_iv(form: Form) -> tuple[str, tuple[doc.Part, ...]]:
         ("Bounds", f"at {percent(report.confidence)} for each end of an interval"),
         ("Test log", summary(report) + "."),
         ("Signed by", _entry(form, "sign_off")),
+        ("Holds until", _entry(form, "expires")),
     )
     return "Technical documentation (Annex IV, Regulation (EU) 2024/1689)", (
         _section("1. General description", (_table("The system", (
-            *_said(form, "name", "owner", "version", "intended_use", "out_of_scope", "hardware",
-                   "interface"),
+            *_said(form, "name", "owner", "contact", "version", "intended_use", "out_of_scope",
+                   "hardware", "forms", "interface"),
             *_model(form),
         )),)),
         _section("2. Elements and development", (
-            _table("Logic and design choices", tuple(logic)),
+            _table("Logic and design choices", (*logic, *_said(form, "resources"))),
             _table("Data", (*_said(form, "data"), *_trained(form))),
             _table("Oversight, changes, security",
                    _said(form, "human_oversight", "changes", "cybersecurity")),
@@ -249,10 +265,10 @@ def _annex_iv(form: Form) -> tuple[str, tuple[doc.Part, ...]]:
         _section("3. Monitoring, functioning and control", (
             doc.Paragraph("Capabilities and limits, also for groups of persons, as the audit shows:"),
             doc.Bullets(tuple(limits(report))),
+            _table("Outcomes, oversight and input",
+                   (*_said(form, "outcomes", "human_oversight", "input_data"), *_read(form))),
         )),
-        _section("4. Why these metrics are appropriate", (
-            doc.Paragraph("[to be filled in: why the objective and these promises fit the purpose]"),
-        )),
+        _section("4. Why these metrics are appropriate", (_table("Metrics", _said(form, "metrics")),)),
         _section("5. Risk management", (_table("Article 9", _said(form, "risks")),)),
         _section("6. Changes through the lifecycle", (_table("Changes", _said(form, "changes")),)),
         _section("7. Standards", (_table("Standards", _said(form, "standards")),)),
