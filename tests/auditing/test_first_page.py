@@ -109,6 +109,15 @@ def test_the_headline_counts_every_promise_that_is_broken_on_these_rows():
     assert state_of(replace(report, promises=(shown, missed)))[1] == "2 of 2 promises are broken"
 
 
+def test_promises_that_could_not_be_kept_together_are_named_with_the_verdict():
+    problem = rb.Problem(rb.error_rate(), [rb.recall() >= 0.99, rb.positive_rate() <= 0.05])
+    compiled = rb.compile(problem, draw(3))
+    model = rb.shrink(rb.trace_of(compiled, [[1.0], [0.0]], scorer=Column()))
+    assert model.status.conflict
+    (note,) = audited(model, problem=problem).document().conclusion.notes
+    assert all(str(promise) in note for promise in model.status.conflict)
+
+
 def test_of_many_promises_those_with_the_least_room_are_drawn():
     report = audited(mixture([1.0]))
     rooms = np.linspace(0.3, -0.1, 40)

@@ -77,10 +77,16 @@ def state_of(report: Audit) -> tuple[doc.State, str]:
 
 def notes(report: Audit) -> tuple[str, ...]:
     """What is to be read with the verdict."""
-    if not report.trained or certificate_of(report) is not None:
-        return ()
     status = None if report.card is None else report.card.mixture.status
-    said = [TRAINED]
+    said = []
+    if status is not None and status.conflict:
+        said.append(
+            f"In training these could not be kept together: {'; '.join(map(str, status.conflict))}. "
+            "“Training and choice” says how far to relax them."
+        )
+    if not report.trained or certificate_of(report) is not None:
+        return tuple(said)
+    said.append(TRAINED)
     if status is not None and status.confidence is not None:
         said.append(
             "Training judged each row by models that did not see it, and estimates a confidence of "
