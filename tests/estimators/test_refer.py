@@ -254,6 +254,21 @@ def test_a_certificate_and_a_monitor_count_what_is_decided():
     assert monitor.watches[1].rows == (decisions != REFER).sum()
 
 
+def test_a_status_says_if_no_row_is_referred():
+    own = model(["referred() <= 0.15", "precision() >= 0.5"], "error_rate() + 2 * referred()").fit(X, Y)
+    assert REFER not in own.predict(X)
+    assert "No row is referred" in str(own.status_)
+    assert "No row is referred" not in str(model("referred() <= 0.1").fit(X, Y).status_)
+
+
+def test_a_certificate_is_sought_in_small_steps():
+    """From the safest rule, which refers none here, straight to the cheapest, the test would fail."""
+    rows, labels, _ = drawn(1200, seed=2)
+    own = model(["referred() <= 0.15", "precision() >= 0.75"], OBJECTIVE, certify=0.3).fit(rows, labels)
+    assert own.certificate_.holds
+    assert (own.predict(rows) == REFER).mean() > 0.05
+
+
 def test_a_monitor_goes_on_from_its_file(tmp_path):
     problem = rb.Problem("error_rate()", ["error_rate(decided) <= 0.5"])
     monitor = rb.Monitor(problem, refer=REFER)

@@ -36,6 +36,8 @@ WORTH = 0.3  # share of what a model gains that a unit of confidence may cost
 REFINED = 3  # halvings of the way to the cheapest rule that is sure enough
 SURELY = 3.0  # standard errors by which a promise is broken, however few its rows are
 SMALLEST = 1e-12
+BETWEEN = 6  # points that are added on the way to the cheapest, where it goes in large steps
+FAR = 10.0  # standard errors, more than which is as good
 WIDER = (1.0, 1.25, 1.5, 1.75, 2.0)  # of the margins by which a certificate has a good chance
 
 
@@ -198,6 +200,7 @@ class Curve:
         """Points from the safest to the cheapest, for a certificate on this share of all rows.
 
         Those that were walked along keep promises on new rows; fewer rows, set aside, must show it too.
+        The first test that fails is the last, so there are points between those that are far apart.
         """
         there = math.sqrt((1.0 - share) / share)
         needed = float(ndtri(confidence)) * there + float(ndtri(POWER)) * math.hypot(1.0, there)
@@ -206,6 +209,17 @@ class Curve:
             if not self._out_of_time():
                 self.add(self._margins(wider * needed * first.errors))
         alike = decided_alike(self.rules.compiled)
+        for _ in range(BETWEEN):
+            fine = self._kept_at_less_than(alike)
+            if len(fine) < 2 or self._out_of_time():
+                return fine
+            least = [float(point.room.min(initial=FAR)) for point in fine]
+            place = int(np.argmin(np.diff(np.minimum(least, FAR))))
+            self.add((fine[place].margins + fine[place + 1].margins) / 2)
+        return self._kept_at_less_than(alike)
+
+    def _kept_at_less_than(self, alike: float) -> list[Point]:
+        """The different points that keep all promises and cost no more, the safest first."""
         fine = {
             point.rule.place: point
             for point in self.points

@@ -311,7 +311,17 @@ class ChosenRule:
             status = replace(status, confidence=reached, message=words)
         if self.groupings is not None:
             status = self.groupings.told(status, point.rule if len(own) == 1 else None)
+        if len(own) == 1 and self._never_refers(point.rule):
+            message = f"{status.message.removesuffix('.')}. No row is referred, although some may be."
+            status = replace(status, message=message)
         return own.recorded(status=status)
+
+    def _never_refers(self, rule: Rule) -> bool:
+        """Whether rows may be referred and none is."""
+        classes = self.rules.compiled.classes
+        if referral_of(classes) is None:
+            return False
+        return not (self.rules.decided(rule.weights) == len(classes) - 1).any()
 
     def of_rule(self, rule: Rule) -> Mixture:
         """A rule as it is deployed, with its values out of fold and on the training rows."""
