@@ -9,10 +9,12 @@ import os
 import signal
 import sys
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from sklearn.tree import DecisionTreeClassifier
 
 import ratebound as rb
 from ratebound.base import processes
@@ -136,6 +138,27 @@ def judged(rank, count):
     }
 
 
+def fitted(rank, count):
+    """What estimators decide by that were fitted to the share of this process, by the plug-in."""
+    models: dict = {"a linear plug-in": {}, "a plug-in without promises": {"constraints": ()}}
+    for library in ("lightgbm", "xgboost"):
+        if find_spec(library) is not None:
+            models[f"a plug-in of {library}"] = {"model": library}
+    results, new = {}, people(2000, 9).X
+    for name, options in models.items():
+        rows = people(1201, 8, weighted="linear" in name).only(np.arange(rank, 1201, count))
+        options = {"constraints": 'recall(sex == "F") >= 0.9 * recall()', "random_state": 0} | options
+        model = rb.RateConstrainedClassifier(**options).fit(
+            rows.X, rows.y, columns=rows.columns, sample_weight=rows.weights
+        )
+        results[name] = {
+            "scores": model.decision_function(new),
+            "probabilities": model.predict_proba(new),
+            "game": ["by the game" in str(model.status_)],
+        }
+    return results
+
+
 def numbers(trace):
     """The arrays of a trace that are compared."""
     names = ("objectives", "violations", "multipliers", "parameters", "round", "setting")
@@ -158,7 +181,9 @@ def main(folder, rank, count):
         for name, array in numbers(trace).items()
     }
     results |= {
-        f"{what}/{name}": each for what, own in judged(rank, count).items() for name, each in own.items()
+        f"{what}/{name}": each
+        for what, own in (judged(rank, count) | fitted(rank, count)).items()
+        for name, each in own.items()
     }
     results["refused"] = refused(rank, count)
     results["command"] = [
@@ -172,6 +197,15 @@ def main(folder, rank, count):
         os._exit(0)  # the other process is gone, so a regular exit would hang
 
 
+class Failing(DecisionTreeClassifier):
+    """A classifier that fails in one of two processes."""
+
+    def fit(self, X, y, sample_weight=None):
+        if sys.modules["torch.distributed"].get_rank() == 1:
+            raise ValueError("it failed in process 1")
+        return super().fit(X, y, sample_weight)
+
+
 class Drifting(rb.Linear):
     """A model whose steps are not the same in all processes."""
 
@@ -179,6 +213,12 @@ class Drifting(rb.Linear):
         fit = super().start(rows, settings, seed)
         fit.descend = lambda gradient: fit.restore(fit.parameters() + processes.rank())
         return fit
+
+
+def trees():
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(2)
 
 
 def refused(rank, count):
@@ -198,6 +238,8 @@ def refused(rank, count):
         partial(rb.compile, errors, rb.Population(table, own.y)),
         partial(rb.play, rows, rb.Linear(), rounds=2 + rank),
         partial(rb.thresholds, errors, own.X[:, 0], own, known=["sex"]),
+        partial(rb.RateConstrainedClassifier("recall(at=0.3) >= 0.5", model=trees()).fit, own.X, own.y),
+        partial(rb.RateConstrainedClassifier("recall() >= 0.5", model=Failing()).fit, own.X, own.y),
     ]
     words = []
     for game in games:

@@ -11,7 +11,7 @@ import pytest
 
 import ratebound as rb
 
-from .in_processes import judged, numbers, people, played
+from .in_processes import fitted, judged, numbers, people, played
 
 pytest.importorskip("torch")
 arrow = pytest.importorskip("pyarrow")
@@ -54,6 +54,8 @@ def test_two_processes_agree_to_the_last_bit(both):
 
 def test_two_processes_give_what_one_gives(both, folder):
     alone = {game: numbers(trace) for game, trace in played(0, 1, folder).items()} | judged(0, 1)
+    alone |= fitted(0, 1)
+    assert not any(any(own["game"]) for own in alone.values() if "game" in own)
     assert {f"{game}/{name}" for game in alone for name in alone[game]} == both[0].keys() - {
         "command",
         "refused",
@@ -65,13 +67,15 @@ def test_two_processes_give_what_one_gives(both, folder):
 
 
 def test_what_would_drift_apart_is_refused(both):
-    drifting, oracle, norm, *differing, thresholds = both[1]["refused"].tolist()
+    drifting, oracle, norm, *differing, thresholds, area, failing = both[1]["refused"].tolist()
     assert "its models differ between processes" in drifting
     assert "each of 2 processes has a share" in oracle
     assert "use LayerNorm" in norm
     for what, words in zip(("the problem", "with the features", "to play"), differing, strict=True):
         assert f"was given {what}" in words.replace("population 'train' ", "")
     assert "each process has only a share of population 'train'" in thresholds
+    assert "is trained by one process, and for the plug-in it decides at 0 alone" in area
+    assert "it failed in process 1" in failing
 
 
 def test_the_command_line_trains_in_both(both, folder):

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -18,6 +20,9 @@ import numpy as np
 from ratebound.base.arrays import Array, as_like, namespace
 
 Value = TypeVar("Value")
+Given = TypeVar("Given")
+
+_alone = ContextVar("alone", default=False)  # whether this process works as if it were the only one
 
 
 class ProcessLost(ConnectionError):
@@ -106,6 +111,57 @@ def totals(arrays: Sequence[Array]) -> list[Array]:
     return summed
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """A context in which each process works as if it were the only one, on rows that all of them have.
+
+    >>> with alone():
+    ...     count()
+    1
+    """
+    before = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(before)
+
+
+def in_collective() -> bool:
+    """Whether the processes are XGBoost's collective, in which it adds up whatever it trains.
+
+    >>> in_collective()
+    False
+    """
+    return isinstance(_group(joined=True), _XGBoost)
+
+
+def in_turn(function: Callable[[Given], Value], values: Iterable[Given]) -> list[Value]:
+    """The function of each value; with N processes each works out every N-th, also if they are `alone`.
+
+    An error of one process is raised in all of them, so that none waits for it.
+
+    >>> in_turn(abs, [3, -4])
+    [3, 4]
+    """
+    group = _group(joined=True)
+    if group is None:
+        return [function(value) for value in values]
+    own: dict[int, Any] = {}
+    failed: Exception | None = None
+    for place, value in enumerate(values):
+        if place % group.size == group.rank and failed is None:
+            try:
+                own[place] = function(value)
+            except Exception as error:
+                failed = error
+    every = group.gathered((own, failed))
+    for _, why in every:
+        if why is not None:
+            raise why
+    whole = {place: each for part, _ in every for place, each in part.items()}
+    return [whole[place] for place in sorted(whole)]
+
+
 class _Group(ABC):
     """Several processes, and how a library lets them communicate."""
 
@@ -183,11 +239,16 @@ class _XGBoost(_Group):
         return summed if namespace(array) is np else as_like(summed, array)
 
 
-def _group() -> _Group | None:
-    """The current group if it has several processes, else None. It imports no library."""
+def _group(*, joined: bool = False) -> _Group | None:
+    """The group of several processes that work together, or are `joined`, else None.
+
+    It imports no library.
+    """
+    if _alone.get() and not joined:
+        return None
     distributed = sys.modules.get("torch.distributed")
-    joined = distributed is not None and distributed.is_available() and distributed.is_initialized()
-    if distributed is not None and joined and distributed.get_world_size() > 1:
+    ready = distributed is not None and distributed.is_available() and distributed.is_initialized()
+    if distributed is not None and ready and distributed.get_world_size() > 1:
         return _Torch(distributed)
     collective = sys.modules.get("xgboost.collective")
     return _XGBoost(collective) if collective is not None and collective.get_world_size() > 1 else None

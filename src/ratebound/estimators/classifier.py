@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from ratebound.auditing.report import Audit
 from ratebound.base.checks import check_number, check_word
 from ratebound.base.choices import METHODS
 from ratebound.base.parameters import MethodAndParameter
-from ratebound.base.processes import of_first
+from ratebound.base.processes import alone, of_first
 from ratebound.base.progress import TimeLimit, working
 from ratebound.base.types import Array
 from ratebound.estimators.belonging import together, with_groups
@@ -42,6 +43,7 @@ from ratebound.estimators.finishing import (
 )
 from ratebound.estimators.given import (
     asked_for,
+    by_one_process,
     check_on_disk,
     check_own,
     check_referrals,
@@ -67,7 +69,7 @@ from ratebound.estimators.plugging_in import (
 from ratebound.estimators.policy import Policy, as_policy
 from ratebound.estimators.proposals import OUT_OF_FOLD
 from ratebound.estimators.rules import Rules
-from ratebound.estimators.sampling import some_in_memory
+from ratebound.estimators.sampling import in_each_process, some_in_memory
 from ratebound.estimators.search import Search, SearchResult, search
 from ratebound.game.learner import Learner
 from ratebound.problem.compiled import Compiled
@@ -77,6 +79,7 @@ from ratebound.problem.guessing import copied_by, guess_of, knowing, with_known_
 from ratebound.problem.labels import class_array
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
+from ratebound.problem.sharing import any_shared
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.general import refuse_general
 from ratebound.rates.guesses import as_guessed
@@ -628,7 +631,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[Search, SearchResult, Encoding]:
         """The best solution by these learners; the next one is tried if one breaks promises."""
         tried: list[tuple[Search, SearchResult, Encoding]] = []
-        note = ""
+        note = why = ""
         if ways := asked_of_every_grouping(asked.compiled.problem):
             check_groupings(asked.compiled.problem, asked.compiled)
             learners = [learner for learner in learners if learner.cross_fits]
@@ -647,18 +650,22 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                     continue
                 if errors_only(asked.compiled) and not asked.compiled.stored:
                     labels = learner.labels(asked.compiled.sizes[FIRST])
-                    own, encoding = self._prepared(asked, labels, seen_by=learner)
-                    return own, as_it_says(search(own), own), encoding
-            stored = asked.compiled.stored and not learner.takes_stored
-            if tried and (stored or not learner.takes_weights):
+                    with self._prepared(asked, labels, seen_by=learner) as (own, encoding):
+                        return own, as_it_says(search(own), own), encoding
+            elsewhere = asked.compiled.stored or any_shared(asked.compiled.populations)
+            lacking = elsewhere and not (learner.takes_stored or learner.cross_fits)
+            if tried and (lacking or not learner.takes_weights):
                 break
+            if lacking and not asked.compiled.stored:
+                raise by_one_process(self.model, f", and for the plug-in {why}" if note else "")
             leveled = bool(asked.compiled.problem.asked.leveled)
             if leveled and not learner.cross_fits and not tried:
                 asked = self._leveled(asked)
-            own, encoding = self._prepared(asked, learner)
-            result = search(own)
-            if leveled and result.rules is not None:  # which are at levels of their own
-                own = replace(own, compiled=result.rules.by_goal or result.rules.compiled)
+            with self._prepared(asked, learner, seen_by=learner) as (own, encoding):
+                result = search(own)
+                if leveled and result.rules is not None:  # which are at levels of their own
+                    own = replace(own, compiled=result.rules.by_goal or result.rules.compiled)
+            if leveled and result.rules is not None:
                 asked = replace(asked, compiled=compile_again(asked.compiled, own.compiled.problem))
             tried.append((own, result, encoding))
             latest = tried[-1][1]
@@ -667,13 +674,17 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         best = min(tried, key=lambda each: each[1].solution.status.violation)
         return best[0], noted(best[1], note, [each[1] for each in tried]), best[2]
 
+    @contextmanager
     def _prepared(
-        self, asked: Search, learner: Learner, seen_by: Learner | None = None
-    ) -> tuple[Search, Encoding]:
-        """The search for this learner, with rows encoded for it, or for the learner `seen_by`."""
+        self, asked: Search, learner: Learner, seen_by: Learner
+    ) -> Iterator[tuple[Search, Encoding]]:
+        """The search for this learner, with rows encoded for the learner `seen_by`.
+
+        A learner that cross-fits is given the rows of all processes, in each of them.
+        """
         fitting, known = asked.compiled, asked.known
         features = unseen(self.features, unknown_columns(fitting.problem), fitting.first.X)
-        encoding = encoding_for(fitting.first, seen_by or learner, features)
+        encoding = encoding_for(fitting.first, seen_by, features)
         guesses = (guess_of(each) for each in fitting.problem.guessed)
         held = (name for name in guesses if name in fitting.first.column_names)
         spoken_of = (*fitting.problem.columns, *(known or ()), *held)
@@ -684,7 +695,14 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if asked.training.warm_start and hasattr(self, "solution_"):
             learner = learner.starting_at(_heaviest(self.solution_))
         pairs = as_players(self.player, learner, len(compiled.problem.constraints))
-        return replace(asked, compiled=compiled, learner=learner, pairs=pairs), encoding
+        own = replace(asked, compiled=compiled, learner=learner, pairs=pairs)
+        if not (seen_by.cross_fits and any_shared(compiled.populations)):
+            yield own, encoding
+            return
+        whole = in_each_process(compiled)
+        with alone():
+            copies = together(whole, None) if asked.confidence and whole.constraints else None
+            yield replace(own, compiled=whole, together=copies), encoding
 
     def _set_aside(
         self, problem: Problem, people: dict[str, Population], seed: int, groups: Name | None

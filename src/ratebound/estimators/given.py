@@ -440,7 +440,7 @@ def encoding_for(
 def check_on_disk(model: Any, learners: Sequence[Learner], people: Mapping[str, Population]) -> None:
     """Raise if rows are on disk or shared out but a model needs all of them here, before any is read.
 
-    The first possible one of the `learners` trains; only the last one trains in several processes.
+    The first possible one of the `learners` trains; in several processes, the last one or a plug-in.
     """
     stored = any(each.stored for each in people.values())
     if stored and not any(learner.takes_stored for learner in learners):
@@ -449,7 +449,12 @@ def check_on_disk(model: Any, learners: Sequence[Learner], people: Mapping[str, 
             "'lightgbm', 'xgboost' or a classifier with partial_fit, with confidence= and without "
             "player=; or train on their in_memory()"
         )
-    if any_shared(people) and not learners[-1].takes_stored:
-        raise ValueError(
-            f"model={model!r} is trained by one process: use 'linear' or 'mlp', or start one process"
-        )
+    if any_shared(people) and not (learners[-1].takes_stored or learners[0].cross_fits):
+        raise by_one_process(model)
+
+
+def by_one_process(model: Any, why: str = "") -> ValueError:
+    """The error if rows are shared out, and no learner of the model takes them."""
+    return ValueError(
+        f"model={model!r} is trained by one process{why}: use 'linear' or 'mlp', or start one process"
+    )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ratebound.base.linear_program import TOLERANCE, least_violation, worst_violation
+from ratebound.base.processes import in_collective
 from ratebound.base.progress import TimeLimit, working
 from ratebound.base.types import Array
 from ratebound.estimators.belonging import copied, shared
@@ -29,6 +30,7 @@ from ratebound.estimators.margins import about, gained, near
 from ratebound.estimators.proposals import OUT_OF_FOLD
 from ratebound.estimators.rule_search import RADIUS, Rule
 from ratebound.estimators.rules import Rules, rules_for, rules_of
+from ratebound.estimators.sampling import fits_in_each
 from ratebound.game.folding import Folded, folded
 from ratebound.game.learner import Learner
 from ratebound.game.programs import Pool, best_goal_mixture, pool_of_candidates
@@ -88,8 +90,8 @@ def cannot(compiled: Compiled, asked: Search, learner: Learner) -> str:
     for block in compiled.blocks:
         if block.at != 0:
             return f"it decides at 0 alone, and {_speaking(compiled, block)} is of another threshold"
-    if any_shared(compiled.populations):
-        return "some rows are with other processes"
+    if any_shared(compiled.populations) and (why := _why_not_gathered(asked, learner)):
+        return f"some rows are with other processes, {why}"
     if compiled.stored and (why := learner.why_not_stored):  # type: ignore[attr-defined]
         return str(why)
     if asked.known and compiled.stored:
@@ -105,6 +107,23 @@ def cannot(compiled: Compiled, asked: Search, learner: Learner) -> str:
     if learner.style == "table" and frame_columns(compiled.first.X) and (what := regressed(compiled)):
         return f"{what} are learned from numbers, and the model reads a table"
     return ""
+
+
+def _why_not_gathered(asked: Search, learner: Learner) -> str:
+    """Why the rows of all processes cannot be put together in each of them; empty if they can."""
+    if asked.known:
+        return f"and decisions may use {', '.join(asked.known)}"
+    if in_collective():
+        return "in XGBoost's collective"
+    if asked.compiled.stored:
+        return "which have them on disk"
+    if asked.clock.left is not None:
+        return "whose clocks differ, and max_time= is a limit"
+    if learner.style == "table":
+        return "and a model that reads tables is not given numbers"
+    if asked.compiled.problem.guessed:
+        return "and groups are guessed"
+    return "" if fits_in_each(asked.compiled) else "and they are too many to be gathered in each"
 
 
 def _speaking(compiled: Compiled, block: Block) -> str:

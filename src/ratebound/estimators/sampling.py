@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +21,12 @@ from ratebound.problem.compiling import compile, compile_part
 from ratebound.problem.frames import stacked_rows
 from ratebound.problem.population import Population
 from ratebound.problem.sharing import of_all, total_of
+from ratebound.rates.subsets import Name
 from ratebound.tables.kinds import as_texts, read_cells
 
 MOST_SAMPLED = 200_000  # rows of a sample
 BYTES = 2**28  # bytes of its features
+GATHERED = 2**31  # bytes of all features that each process may hold
 ROWS_OF_A_CELL = 50  # rows in a sample, or half of the cell's rows, if that is more than its share
 DRAWN = 2**20  # rows to draw from at a time
 
@@ -81,6 +84,28 @@ def drawn(cells: Array, count: int, share: float, seed: int) -> Array:
     return chosen
 
 
+def fits_in_each(compiled: Compiled) -> bool:
+    """Whether all rows of all processes fit into the memory of each."""
+    return 8 * sum(compiled.sizes.values()) * compiled.first.X.shape[1] <= GATHERED
+
+
+def in_each_process(compiled: Compiled) -> Compiled:
+    """The problem on all rows of all processes, in each of them, in the order they were dealt out in."""
+    people = {}
+    for name, population in compiled.populations.items():
+        own = copy.copy(population)
+        with suppress(ValueError):  # a population that promises do not name
+            own.columns = {each: population.column(each) for each in _needed(compiled)}
+        people[name] = _gathered(own, dealt_out=True)
+    return compile(compiled.problem, **people)
+
+
+def _needed(compiled: Compiled, known: Sequence[str] = ()) -> list[Name]:
+    """All columns that promises use."""
+    versus = [rate.versus for rate in compiled.problem.rates if rate.versus is not None]
+    return list(dict.fromkeys([*compiled.problem.columns, *versus, *known]))
+
+
 def first_of_each(population: Population, known: Sequence[str]) -> Array:
     """The number of one row for each combination of values of the `known` columns."""
     seen: dict[tuple[object, ...], int] = {}
@@ -102,10 +127,7 @@ def first_of_each(population: Population, known: Sequence[str]) -> Array:
 
 def _sample(compiled: Compiled, sampled: Array, known: Sequence[str]) -> Compiled:
     """The problem on the drawn rows, in memory, with all columns that promises use."""
-    problem = compiled.problem
-    versus = [rate.versus for rate in problem.rates if rate.versus is not None]
-    needed = dict.fromkeys([*problem.columns, *versus, *known])
-    people = compiled.populations
+    needed, people = _needed(compiled, known), compiled.populations
     there, here = (
         total_of(people, np.bincount(cells, minlength=compiled.cell_count))
         for cells in (compiled.cells, compiled.cells[sampled])
@@ -125,14 +147,24 @@ def _sample(compiled: Compiled, sampled: Array, known: Sequence[str]) -> Compile
     return compile(compiled.problem, **people_here)
 
 
-def _gathered(few: Population) -> Population:
-    """These rows and the rows drawn by other processes, the same in all of them."""
+def _gathered(few: Population, *, dealt_out: bool = False) -> Population:
+    """These rows and the rows of other processes, the same in all of them.
+
+    Rows that were `dealt_out` in turn are put back into their order.
+    """
     parts = of_all(few, few)
     if len(parts) == 1:
         return few
-    columns = {name: np.concatenate([part.column(name) for part in parts]) for name in few.columns}
-    together = Population(stacked_rows([part.X for part in parts]), columns=columns)
-    together.y = None if few.y is None else np.concatenate([part.y for part in parts])
-    together.weights, together.labels = np.concatenate([part.weights for part in parts]), few.labels
+    order: Any = slice(None)
+    if dealt_out:
+        turns = [(np.arange(len(part)), np.full(len(part), place)) for place, part in enumerate(parts)]
+        order = np.lexsort(np.hstack(turns)[::-1])
+    columns = {
+        name: np.concatenate([part.column(name) for part in parts])[order] for name in few.columns
+    }
+    together = Population(stacked_rows([part.X for part in parts])[order], columns=columns)
+    together.y = None if few.y is None else np.concatenate([part.y for part in parts])[order]
+    weights = None if few.weights is None else np.concatenate([part.weights for part in parts])[order]
+    together.weights, together.labels = weights, few.labels
     together.everywhere = True
     return together

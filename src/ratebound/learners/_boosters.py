@@ -24,6 +24,7 @@ import numpy as np
 
 from ratebound.base import processes
 from ratebound.base.extras import import_extra
+from ratebound.base.processes import in_turn
 from ratebound.base.types import Array
 from ratebound.learners._trees import BY_CATEGORY, MISSING_LEFT, ZERO_MISSING, Trees
 from ratebound.problem.frames import as_dense
@@ -265,15 +266,17 @@ class LightGBM:
         params = recipe.params | {"objective": "binary"}
         if count > 2:
             params |= {"objective": "multiclass", "num_class": count}
-        library, grown = LightGBM.library(), []
+        library = LightGBM.library()
         whole = library.Dataset(rows, answers, weight=weights, params=params, **recipe.data).construct()
-        for part in parts:
+
+        def grown(part: Array) -> Trees:
             booster = library.Booster(params, whole.subset(part).construct())
             for _ in range(recipe.rounds):
                 if booster.update():  # no split is worth making any more
                     break
-            grown.append(lightgbm_trees(booster))
-        return grown
+            return lightgbm_trees(booster)
+
+        return in_turn(grown, parts)
 
     def grow(self, gradient: Array, curvature: Array) -> None:
         """One more tree, or none if no split is worth making: a later round may find one again."""

@@ -23,6 +23,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ratebound.base.processes import in_turn
 from ratebound.base.progress import bar
 from ratebound.base.types import Array
 from ratebound.game.folding import Folded
@@ -679,8 +680,10 @@ def _trained(
     if isinstance(learner, Oracle):
 
         def members(own: Cross, rows: Array, answers: Array) -> list[Any]:
-            each = enumerate(own.parts(rows, answers, count))
-            return [fitted_to_labels(learner, part, own.seed + fold) for fold, part in each]
+            def fitted(part: tuple[int, Population]) -> Any:
+                return fitted_to_labels(learner, part[1], own.seed + part[0])
+
+            return in_turn(fitted, enumerate(own.parts(rows, answers, count)))
 
         if cross.stored:
             few = partial(members, *some)
