@@ -24,7 +24,6 @@ import numpy as np
 
 from ratebound.base import processes
 from ratebound.base.extras import import_extra
-from ratebound.base.processes import in_turn
 from ratebound.base.types import Array
 from ratebound.learners._trees import BY_CATEGORY, MISSING_LEFT, ZERO_MISSING, Trees
 from ratebound.problem.frames import as_dense
@@ -276,7 +275,7 @@ class LightGBM:
                     break
             return lightgbm_trees(booster)
 
-        return in_turn(grown, parts)
+        return processes.in_turn(grown, parts)
 
     def grow(self, gradient: Array, curvature: Array) -> None:
         """One more tree, or none if no split is worth making: a later round may find one again."""
