@@ -32,6 +32,7 @@ from ratebound.certifying.row_ids import (
     packed,
     unpacked,
 )
+from ratebound.estimators.plan_page import page_of, state_of
 from ratebound.estimators.policy import Policy
 from ratebound.estimators.release import Release, reasons_of, rows_in_all
 from ratebound.estimators.versions import Decided, Version, fresh_rows, version_of, with_column
@@ -39,7 +40,6 @@ from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem, promised
 from ratebound.problem.spelling_out import spelled_out
 from ratebound.rates.expressions import FIRST, Constraint, Ratio
-from ratebound.rates.formulas import sentence
 from ratebound.rates.general import refuse_general
 from ratebound.rates.kinds import is_count
 from ratebound.rates.ranges import Parity
@@ -52,16 +52,6 @@ if TYPE_CHECKING:
 LIVE = "live"  # what promises call the model in use: versus="live"
 FORMAT, VERSION = "ratebound change plan", 1
 STATED = ("promises", "error", "releases", "spending", "key")
-CRITERIA = (doc.Head("promise", "words"), doc.Head("in words", "words"))
-TESTS = (
-    doc.Head("test", "words"),
-    doc.Head("when", "words"),
-    doc.Head("candidate", "words"),
-    doc.Head("live", "words"),
-    doc.Head("rows"),
-    doc.Head("error"),
-    doc.Head("", "verdict"),
-)
 
 
 class ChangePlan(Documented):
@@ -329,10 +319,10 @@ class ChangePlan(Documented):
         }
 
     def document(self) -> doc.Document:
-        return _document(self)
+        return page_of(self)
 
     def __repr__(self) -> str:
-        return f"ChangePlan({_state(self)})"
+        return f"ChangePlan({state_of(self)})"
 
     # --- one test --------------------------------------------------------------------------------
 
@@ -528,7 +518,7 @@ def _check_promises(problem: Problem) -> None:
     for each in problem.subject_to:
         if not isinstance(each, Constraint | Parity):  # a goal, which has no groups yet
             continue
-        for rate in _rates(each):
+        for rate in each.rates:
             if rate.on not in (None, FIRST):
                 raise ValueError(
                     f"{each}: a plan is about the fresh rows of a release, and on={rate.on!r} is about "
@@ -542,17 +532,8 @@ def _check_promises(problem: Problem) -> None:
                 )
 
 
-def _rates(promise: Any) -> list[Any]:
-    if isinstance(promise, Parity):
-        sides = (promise.left, promise.right)
-        return [
-            r for ratio in sides for part in (ratio.numerator, ratio.denominator) for r in part.rates
-        ]
-    return list(promise.rates)
-
-
 def _versus(promise: Any) -> set[str | None]:
-    return {rate.versus for rate in _rates(promise)}
+    return {rate.versus for rate in promise.rates}
 
 
 def _now() -> str:
@@ -573,75 +554,3 @@ def _alarm(alarm: Alarm) -> dict[str, Any]:
 def _alarm_part(entry: Entry) -> dict[str, Any]:
     beside = ("entry", "when", "before", "digest")
     return {name: value for name, value in entry.items() if name not in beside}
-
-
-# --- what is read ------------------------------------------------------------------------------------
-
-
-def _state(plan: ChangePlan) -> str:
-    """What is spent and left."""
-    released = sum(each.certified for each in plan.record)
-    return (
-        f"{plan.spent} of {plan.releases} tests spent, {released} released; {plan.rows_used:,} rows "
-        f"used; error left {plan.left:.4g} of {plan.error:.4g}"
-    )
-
-
-def _document(plan: ChangePlan) -> doc.Document:
-    alarms = plan.to_dict()["alarms"]
-    parts: list[doc.Part] = [doc.Section("Acceptance criteria", _criteria(plan), "criteria")]
-    if plan.spent:
-        rows = tuple(_row(each, f"tests/{place}") for place, each in enumerate(plan.record))
-        table = doc.ReportTable("Every test of a candidate", TESTS, rows, stacked=True)
-        refused = [f"{each.name}: {' '.join(each.reasons)}" for each in plan.record if each.reasons]
-        said = (doc.Bullets(tuple(refused)),) if refused else ()
-        parts.append(doc.Section("Record", (table, *said), "record"))
-    if alarms:
-        words = tuple(f"{each['when']}: {each['words']}" for each in alarms)
-        parts.append(doc.Section("Alarms of the model in use", (doc.Bullets(words),), "alarms"))
-    where = f"The record is {plan.ledger}" if plan.ledger else "There is no ledger= file, so the record"
-    where += (
-        ", each line of which holds the digest of the one before."
-        if plan.ledger
-        else (" ends with this process.")
-    )
-    parts.append(doc.Paragraph(where))
-    return doc.Document(
-        title="Change-control plan",
-        lead=f"Change plan: {len(plan.promises)} promises for at most {plan.releases} tests",
-        parts=tuple(parts),
-        data=plan.to_dict,
-        conclusion=doc.Conclusion(f"{_state(plan)}.", "broken" if alarms else "kept"),
-        footer=f"Last line of the ledger: {plan.entries[-1]['digest']}",
-    )
-
-
-def _criteria(plan: ChangePlan) -> tuple[doc.Part, ...]:
-    share = plan.error / plan.releases
-    carried = ", and that of the test before it if that ended in a release" * (
-        plan.spending == "carried"
-    )
-    known = "by what they hold" if plan.key is None else f"by the ids in {plan.key}"
-    words = (
-        "A candidate is released if rows that served in no other test show that it keeps every "
-        f"promise. Each test errs with at most {share:.4g}{carried}; the probability that any release "
-        f"of the plan breaks a promise is at most {plan.error:.4g}. Rows are known again {known}."
-    )
-    rows = tuple(
-        (doc.Quoted(str(each)), sentence(each) if isinstance(each, Constraint | Parity) else "")
-        for each in plan.problem.subject_to
-    )
-    return (doc.ReportTable("What every release must keep", CRITERIA, rows), doc.Paragraph(words))
-
-
-def _row(release: Release, at: str) -> doc.Row:
-    live = release.entry["live"]
-    return (
-        release.name,
-        str(release.entry["when"]),
-        str(release.entry["candidate"]["words"]),
-        live["words"] if live else "none",
-        doc.count(release.rows, f"{at}/rows"),
-        doc.Datum(release.level, f"{release.level:.4g}", f"{at}/level"),
-        doc.Standing("released", "kept") if release.certified else doc.Standing("REFUSED", "broken"),
-    )
