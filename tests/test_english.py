@@ -21,7 +21,7 @@ PARTS = (
 )  # fmt: skip
 ROOMS = (
     "base", "certifying", "commands", "game", "kernels", "learners", "problem", "rates", "solution",
-    "tables",
+    "studio", "tables",
 )  # fmt: skip
 LATER = ("docs/new_rows.md", "docs/reading_the_report.md")
 DONE = (

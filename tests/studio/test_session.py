@@ -175,7 +175,7 @@ def test_what_makes_no_sense_is_refused_in_words(learned, start):
     for action, given, words in (
         (session.choosing, {"label": "skill"}, "not class labels"),
         (session.choosing, {"label": None}, "choose the column"),
-        (session.choosing, CHOICES | {"live": "sex"}, "no decision"),
+        (session.choosing, CHOICES | {"live": "sex"}, "not a decision"),
         (session.answering, asked(confidence=2), "from 50%"),
         (session.answering, asked({"kind": "nothing", "bound": 1}), "no promise of the kind"),
         (session.answering, asked({"kind": "eighty", "bound": 0.8}), "choose a column"),

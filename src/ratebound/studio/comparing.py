@@ -1,4 +1,4 @@
-"""Two models beside each other: who gains a yes and who loses one, and single cases with reasons."""
+"""Two models compared: who gains a yes and who loses one, and single cases with reasons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ratebound.estimators.rules import THRESHOLD
 from ratebound.learners.plug_in import scored
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.reasons import reasons
-from ratebound.studio.learning import Found, Labelled, Learned
+from ratebound.studio.learning import Labelled, Learned, Solved
 from ratebound.studio.promises import in_words
 from ratebound.studio.table import group_mask, group_name, groups_of
 
@@ -47,15 +47,15 @@ def _counts(name: str, inside: Array, gained: Array, lost: Array, right: Array) 
 
 def cases(one: Array, other: Array, strength: Array) -> dict[str, list[int]]:
     """Rows that gain and rows that lose a yes, the clearest first by `strength` (n,)."""
-    found = {}
+    sides = {}
     for name, changed in (("gain", other & ~one), ("lose", one & ~other)):
         places = np.flatnonzero(changed)
-        found[name] = places[np.argsort(-np.abs(strength[places]), kind="stable")][:CASES].tolist()
-    return found
+        sides[name] = places[np.argsort(-np.abs(strength[places]), kind="stable")][:CASES].tolist()
+    return sides
 
 
 def case(rows: Labelled, learned: Learned, place: int) -> dict[str, Any]:
-    """A row as people know it, and how likely its label is yes, by models that did not see it."""
+    """A row as in the table, and the out-of-fold probability that its label is yes."""
     table, choices = rows.opened.table, rows.choices
     cells = {
         name: _text(table[name][place])
@@ -71,36 +71,36 @@ def case(rows: Labelled, learned: Learned, place: int) -> dict[str, Any]:
 
 
 def likely_yes(learned: Learned) -> Array:
-    """How likely the label of each row is yes (n,), out of fold."""
+    """The probability that each row's label is yes (n,), out of fold."""
     rules, right = learned.rules, learned.rows.right
     cells = rules.compiled.cells
     yes = np.zeros(rules.compiled.cell_count, dtype=bool)
     yes[cells[right]] = True
-    if rules.outside.shape[0] != len(yes):  # sets of rows, which overlap
+    if rules.outside.shape[0] != len(yes):  # overlapping sets of rows
         return np.asarray(learned.plain.astype(float))
     return np.asarray(rules.outside[yes].sum(axis=0).clip(0.0, 1.0))
 
 
-def scores_of(learned: Learned, found: Found) -> Array:
+def scores_of(learned: Learned, solved: Solved) -> Array:
     """The scores (n,) of a rule, out of fold."""
-    return np.asarray(scored(found.weights[None] @ found.terms, learned.rules.outside)[0, 0])
+    return np.asarray(scored(solved.weights[None] @ solved.terms, learned.rules.outside)[0, 0])
 
 
-def reasons_of_rule(learned: Learned, found: Found, place: int) -> list[dict[str, Any]]:
-    """What speaks for and against a yes on a row, by a rule: parts whose sum decides."""
+def reasons_of_rule(learned: Learned, solved: Solved, place: int) -> list[dict[str, Any]]:
+    """The reasons for and against a yes on a row, by a rule: parts whose sum decides."""
     values = learned.rules.outside[:, [place]]
-    parts = scored(found.weights[:, None] * found.terms, values)[:, 0, 0]
-    return _told(found.names, parts)
+    parts = scored(solved.weights[:, None] * solved.terms, values)[:, 0, 0]
+    return _parts(solved.names, parts)
 
 
 def reasons_of_model(model: Mixture, rows: Labelled, place: int) -> list[dict[str, Any]]:
-    """The same of a saved model, and for a no the columns that speak most against a yes."""
+    """The same for a saved model, and for a no the columns that count most against a yes."""
     told = reasons(model, rows.opened.table[np.array([place])])
     against = [{"name": "column", "words": words, "part": None} for words in told.against()[0]]
-    return [*_told(told.names, told.parts[0]), *against]
+    return [*_parts(told.names, told.parts[0]), *against]
 
 
-def _told(names: Sequence[str], parts: Array) -> list[dict[str, Any]]:
+def _parts(names: Sequence[str], parts: Array) -> list[dict[str, Any]]:
     told = [
         {"name": name, "words": _words(name), "part": float(part)}
         for name, part in zip(names, parts, strict=True)
@@ -110,9 +110,9 @@ def _told(names: Sequence[str], parts: Array) -> list[dict[str, Any]]:
 
 
 def _words(name: str) -> str:
-    """A part of a score in words for people."""
+    """A part of a score, in words."""
     if name == OBJECTIVE:
-        return "How likely the label is yes, and what errors cost"
+        return "The probability that the label is yes, and the cost of errors"
     if name == THRESHOLD:
         return "The threshold, which is the same for everyone"
     return in_words(name.removesuffix(" (2)"))

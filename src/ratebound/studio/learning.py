@@ -1,8 +1,8 @@
-"""What is learned once of a table, and what any promises on it would do: true rates, out of fold.
+"""Learning a table once, and the effect of any promises on it: true rates, out of fold.
 
-`learn` fits P(cell | x) as training does. From then on a rule is a few multipliers. `quick` finds them
-on a stored sample of the forecasts, in milliseconds, and decides all rows by them; `exact` searches on
-all rows, as training would, and knows how sure the promises are on new ones.
+`learn` fits P(cell | x) as training does. From then on a rule is a few multipliers. `quick` computes
+them on a stored sample of the forecasts, in milliseconds, and decides all rows by them; `exact` searches
+on all rows, as training would, and knows the confidence on new rows.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from ratebound.rates.expressions import Constraint, Expression, Ratio
 from ratebound.studio.promises import KINDS, Spec, columns_in, said, spelled
 from ratebound.studio.table import Opened, group_mask, group_name, group_subset, groups_of, plain
 
-SAMPLE = 10_000  # rows whose forecasts are stored for bounds that move
-MOST_CELLS = 24  # of a label, beyond which sets of rows are learned and not cells
-AROUND = 1.0  # standard errors that a band over many rules takes beyond those of a single one
+SAMPLE = 10_000  # rows whose forecasts are stored for moving bounds
+MOST_CELLS = 24  # cells of a label; with more, sets of rows are learned instead of cells
+AROUND = 1.0  # additional standard errors of a band over many rules
 CURVE = 9  # bounds whose cost a curve shows
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What was chosen of a table before anything is promised."""
+    """The choices about a table before any promise."""
 
     label: str
     positive: Any = None  # the label that is yes
     hidden: tuple[str, ...] = ()  # columns that the model must not see
-    live: str | None = None  # the column with the decisions of a model in use
+    live: str | None = None  # the column with the live model's decisions
     model: str = "linear"
 
     @classmethod
@@ -62,15 +62,15 @@ class Choices:
         label, live = given.get("label"), given.get("live") or None
         hidden, model = given.get("hidden", []), given.get("model", "linear")
         if not isinstance(label, str):
-            raise ValueError("choose the column that says what was right: the label")
+            raise ValueError("choose the column with the right answers: the label")
         if not isinstance(hidden, list) or not all(isinstance(each, str) for each in hidden):
             raise ValueError("hidden columns are a list of names")
         if live == label:
-            raise ValueError("the label cannot be the model in use too: choose another column for it")
+            raise ValueError("the label cannot also be the live model: choose another column for it")
         return cls(label, given.get("positive"), tuple(hidden), live, str(model))
 
     def run(self, opened: Opened, **others: Any) -> Run:
-        """The run of `ratebound train` that has these choices."""
+        """The run of `ratebound train` with these choices."""
         hidden = tuple(dict.fromkeys([*self.hidden, *([self.live] if self.live else [])]))
         return Run(
             opened.paths,
@@ -86,25 +86,25 @@ class Choices:
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """The rows of a table that have a label, without those that are held out for the audit."""
+    """The rows of a table that have a label, except for the rows held out for the audit."""
 
-    opened: Opened  # of these rows alone
+    opened: Opened  # only these rows
     choices: Choices
     people: Population
-    classes: tuple[Any, ...]  # no, and then yes
+    classes: tuple[Any, ...]  # no, then yes
     unlabelled: int  # rows that are left out
-    held: int  # rows that nobody looks at before the model is made
+    held: int  # rows that stay unseen until the model is made
     _grouped: dict[str, tuple[list[Any], Array]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def share(self) -> float:
-        """How many rows are held out for each of these."""
+        """How many rows are held out per row here."""
         return self.held / len(self.people)
 
     def grouped(self, name: str) -> tuple[list[Any], Array]:
         """The groups of a column, and for each row (n,) 4 · its group's place + 4 + 2 · [right].
 
-        Rows of no group come before the first. Worked out once.
+        Rows of no group come before the first. Computed once.
         """
         if name not in self._grouped:
             groups = groups_of(self.opened, name)
@@ -122,14 +122,14 @@ class Labelled:
 
     @cached_property
     def live(self) -> Array | None:
-        """What the model in use decided (n,), if there is one."""
+        """The live model's decisions (n,), if there is one."""
         if self.choices.live is None:
             return None
         return decisions_in(self.opened.table[self.choices.live], self.classes, self.choices.live)
 
 
 def choose(opened: Opened, choices: Choices) -> Labelled:
-    """The rows that have a label, of which there must be two, less those that training will hold out."""
+    """The rows with a label, except for the rows that training will hold out; two labels must occur."""
     with quietly():
         table = with_labels(opened.table, choices.label, drop=True)
     if choices.live is not None:
@@ -139,7 +139,7 @@ def choose(opened: Opened, choices: Choices) -> Labelled:
     classes = classes_of(table, choices.label, choices.positive)
     if len(classes) != 2:
         raise ValueError(
-            f"column {choices.label!r} has {len(classes)} different values, and the studio is for "
+            f"column {choices.label!r} has {len(classes)} different values, but the studio is for "
             "decisions between yes and no: choose a column with two values"
         )
     run = choices.run(opened)
@@ -151,28 +151,28 @@ def choose(opened: Opened, choices: Choices) -> Labelled:
     chosen = Labelled(
         Opened(opened.paths, table), choices, people, classes, unlabelled, int(aside.sum())
     )
-    _ = chosen.live  # an error now, if it holds no decisions
+    _ = chosen.live  # raises now if it holds no decisions
     return chosen
 
 
 def decisions_in(values: Array, classes: tuple[Any, ...], name: str) -> Array:
     """A column of decisions as truth values: labels, or 0 and 1, yes and no, true and false."""
-    said = {str(classes[1]).casefold(): True, str(classes[0]).casefold(): False}
+    meaning = {str(classes[1]).casefold(): True, str(classes[0]).casefold(): False}
     for no, yes in (("0", "1"), ("0.0", "1.0"), ("false", "true"), ("no", "yes"), ("n", "y")):
-        said = {no: False, yes: True} | said
+        meaning = {no: False, yes: True} | meaning
     codes, places = np.unique(np.asarray(values).astype(str), return_inverse=True)
-    unknown = [each for each in codes if each.strip().casefold() not in said]
+    unknown = [each for each in codes if each.strip().casefold() not in meaning]
     if unknown:
         raise ValueError(
-            f"column {name!r} holds {unknown[0]!r}, which is no decision: it takes {classes[0]!r} and "
-            f"{classes[1]!r}, or 0 and 1, in every row"
+            f"column {name!r} holds {unknown[0]!r}, which is not a decision: it needs {classes[0]!r} "
+            f"and {classes[1]!r}, or 0 and 1, in every row"
         )
-    return np.array([said[each.strip().casefold()] for each in codes])[places]
+    return np.array([meaning[each.strip().casefold()] for each in codes])[places]
 
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without notices: the page shows what they would say."""
+    """Without notices: the page shows their content itself."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -183,13 +183,13 @@ def quietly() -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """Forecasts of rows out of fold, of all and of a sample, and what the plain model decides."""
+    """Out-of-fold forecasts of all rows and of a sample, and the plain model's decisions."""
 
     rows: Labelled
     rules: Rules  # on all rows
     sample: Rules  # on some
-    plain: Array  # (n,) what the same model decides without promises
-    columns: frozenset[str]  # that promises may speak of
+    plain: Array  # (n,) the same model's decisions without promises
+    columns: frozenset[str]  # columns that promises may use
     seconds: float
 
     @property
@@ -199,7 +199,7 @@ class Learned:
 
 
 def learn(rows: Labelled, specs: Sequence[Spec], seed: int = 0) -> Learned:
-    """Learn what rows are, as far as promises of these kinds ask; other bounds need no more."""
+    """Learn about rows what promises of these kinds need; other bounds need no more."""
     start = time.monotonic()
     problem = Problem("error_rate()", learned_for(rows.opened, specs))
     run = rows.choices.run(rows.opened)
@@ -223,10 +223,10 @@ def learn(rows: Labelled, specs: Sequence[Spec], seed: int = 0) -> Learned:
 
 
 def learned_for(opened: Opened, specs: Sequence[Spec]) -> list[Constraint]:
-    """What is learned for: every group of the promises' columns, by label, and by a model in use.
+    """The constraints to learn for: every group of the promises' columns, by label and by a live model.
 
-    These constraints ask for nothing. They only tell rows apart, so that any promise about these groups
-    needs no further learning. If these are too many to be told apart, it is an error.
+    These constraints demand nothing. They only distinguish rows, so that no promise about these groups
+    needs further learning. Too many groups are an error.
     """
     several = 1
     every = [named.positive_rate() >= 0]
@@ -237,7 +237,7 @@ def learned_for(opened: Opened, specs: Sequence[Spec]) -> list[Constraint]:
         every += [named.positive_rate(group_subset(group)) >= 0 for group in groups]
     for group in (spec.get(gap) for spec in specs for gap in ("group", "other")):
         if group is not None and group not in groups_of(opened, group["column"]):
-            several *= 2  # a limit of its own
+            several *= 2  # it has a separate limit
             every.append(named.positive_rate(group_subset(group)) >= 0)
     if several > MOST_CELLS:
         raise ValueError(
@@ -249,16 +249,16 @@ def learned_for(opened: Opened, specs: Sequence[Spec]) -> list[Constraint]:
 
 
 def sampled(rules: Rules, seed: int) -> Rules:
-    """The same forecasts of some rows of every cell."""
+    """The same forecasts for some rows of every cell."""
     rows = rules.outside.shape[1]
     if rows <= SAMPLE:
         return rules
     chosen = held_out(rules.compiled.cells, SAMPLE / rows, seed)
-    chosen[np.unique(rules.compiled.cells, return_index=True)[1]] = True  # of every cell at least one
+    chosen[np.unique(rules.compiled.cells, return_index=True)[1]] = True  # at least one of every cell
     together = None if rules.together is None else rules.together[chosen]
     outside = np.ascontiguousarray(rules.outside[:, chosen])
     part = compile_part(rules.compiled, chosen)
-    assert np.array_equal(part.cells, rules.compiled.cells[chosen])  # as the forecast numbers them
+    assert np.array_equal(part.cells, rules.compiled.cells[chosen])  # numbered as in the forecast
     few = rules_of(part, rules.scorer.forecast, outside, rules.split, rules.seed, together)
     few.__dict__["inside"] = rules.inside[:, chosen]
     return few
@@ -269,25 +269,25 @@ def sampled(rules: Rules, seed: int) -> Rules:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is promised, how surely, and what is to be low."""
+    """The promises, their confidence, and the objective."""
 
     specs: tuple[Any, ...] = ()
-    confidence: float | None = 0.9  # that all hold on new rows; None for these rows alone
-    false_positive: float = 1.0  # what a wrong yes costs
-    false_negative: float = 1.0  # what a wrong no costs
-    by_cost: bool = False  # whether money is to be low, and not the number of errors
+    confidence: float | None = 0.9  # that all hold on new rows; None for only these rows
+    false_positive: float = 1.0  # the cost of a wrong yes
+    false_negative: float = 1.0  # the cost of a wrong no
+    by_cost: bool = False  # whether to minimize cost instead of the number of errors
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Asked:
-        """What a page sends."""
+        """The request that a page sends."""
         specs, confidence = given.get("promises", []), given.get("confidence")
         costs = [given.get("false_positive", 1.0), given.get("false_negative", 1.0)]
         if confidence is not None and not (_is_number(confidence) and 0.5 <= confidence < 1):
             raise ValueError("the confidence is a number from 50% to below 100%, or none")
         if not all(_is_number(cost) and cost >= 0 for cost in costs) or not any(costs):
-            raise ValueError("costs are numbers that are not negative, and one of them is not 0")
+            raise ValueError("costs must be at least 0, and one of them above 0")
         if not isinstance(specs, list) or not all(isinstance(each, dict) for each in specs):
-            raise ValueError("promises are a list of filled-in sentences")
+            raise ValueError("promises must be a list of filled-in sentences")
         key = tuple(json.dumps(each, sort_keys=True) for each in specs)
         wrong_yes, wrong_no = map(float, costs)
         return cls(key, confidence, wrong_yes, wrong_no, bool(given.get("by_cost")))
@@ -299,7 +299,7 @@ class Asked:
 
     @property
     def objective(self) -> str:
-        """What is minimized."""
+        """The objective to minimize."""
         if not self.by_cost:
             return "error_rate()"
         return f"cost(false_negative={self.false_negative:g}, false_positive={self.false_positive:g})"
@@ -314,53 +314,53 @@ def _is_number(value: Any) -> bool:
 
 
 class NotLearned(ValueError):
-    """Promises speak of groups that were not learned."""
+    """Promises name groups that were not learned."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """A rule that was found for what was asked."""
+class Solved:
+    """A rule for a request."""
 
     asked: Asked
     problem: Problem
     weights: Array  # (T,) of the terms
     terms: Array  # (T, J) what each adds to the cost of a yes in each cell
     names: tuple[str, ...]  # (T,)
-    yes: Array  # (n,) whom it says yes to, out of fold
-    confidence: float | None = None  # that all hold on new rows, if that is known
+    yes: Array  # (n,) the rows it says yes to, out of fold
+    confidence: float | None = None  # that all hold on new rows, if known
     status: str = ""
     feasible: bool | None = None
 
 
-def quick(learned: Learned, asked: Asked) -> Found:
-    """The rule by the stored sample; what it does is counted on all rows."""
-    own = rules_on(learned.sample, learned, asked)
-    rule = own.quickly(np.zeros(own.promises))
-    if asked.confidence is not None and own.promises:
+def quick(learned: Learned, asked: Asked) -> Solved:
+    """The rule from the stored sample, counted on all rows."""
+    rules = rules_on(learned.sample, learned, asked)
+    rule = rules.quickly(np.zeros(rules.promises))
+    if asked.confidence is not None and rules.promises:
         rows, few = learned.rules.outside.shape[1], learned.sample.outside.shape[1]
-        errors = own.errors(rule) * math.sqrt(few / rows)
-        rule = own.quickly((_normal(asked.confidence) + AROUND) * errors)
-    return _found(learned, asked, own, rule.weights)
+        errors = rules.errors(rule) * math.sqrt(few / rows)
+        rule = rules.quickly((_normal(asked.confidence) + AROUND) * errors)
+    return _solved(learned, asked, rules, rule.weights)
 
 
-def exact(learned: Learned, asked: Asked) -> Found:
-    """The rule by all rows, as training searches for it, and how sure it is on new rows."""
-    own = rules_on(learned.rules, learned, asked)
-    chosen = chosen_rule(own, asked.confidence, TimeLimit(None))
+def exact(learned: Learned, asked: Asked) -> Solved:
+    """The rule from all rows, as training would search for it, with its confidence on new rows."""
+    rules = rules_on(learned.rules, learned, asked)
+    chosen = chosen_rule(rules, asked.confidence, TimeLimit(None))
     status = chosen.solved(chosen.point).status
     sure = None
-    if asked.confidence is not None and own.promises:
+    if asked.confidence is not None and rules.promises:
         sure = float(chosen.curve.confidence(chosen.point))
-    found = _found(learned, asked, own, chosen.point.rule.weights)
-    return replace(found, confidence=sure, status=status.message, feasible=status.feasible)
+    rule = _solved(learned, asked, rules, chosen.point.rule.weights)
+    return replace(rule, confidence=sure, status=status.message, feasible=status.feasible)
 
 
 def rules_on(known: Rules, learned: Learned, asked: Asked) -> Rules:
-    """The rules for what is asked, on all rows or on the sample."""
+    """The rules for a request, on all rows or on the sample."""
     problem = asked.problem(learned.rows.opened)
     spoken_of = {str(n) for n in [*problem.columns, *(r.versus for r in problem.rates if r.versus)]}
     if not spoken_of <= learned.columns:
-        raise NotLearned(f"nothing was learned of {', '.join(sorted(spoken_of - learned.columns))}")
+        raise NotLearned(f"nothing was learned about {', '.join(sorted(spoken_of - learned.columns))}")
     compiled = compile_again(known.compiled, problem)
     try:
         return learned_rules(compiled, known)
@@ -368,10 +368,10 @@ def rules_on(known: Rules, learned: Learned, asked: Asked) -> Rules:
         raise NotLearned(str(error)) from None
 
 
-def _found(learned: Learned, asked: Asked, own: Rules, weights: Array) -> Found:
+def _solved(learned: Learned, asked: Asked, own: Rules, weights: Array) -> Solved:
     costs = weights[None] @ own.scorer.terms
     yes = decided(scored(costs, learned.rules.outside))[0] == 1
-    return Found(asked, own.compiled.problem, weights, own.scorer.terms, own.scorer.names, yes)
+    return Solved(asked, own.compiled.problem, weights, own.scorer.terms, own.scorer.names, yes)
 
 
 def _normal(probability: float) -> float:
@@ -380,14 +380,14 @@ def _normal(probability: float) -> float:
     return float(ndtri(probability))
 
 
-def promised(learned: Learned, found: Found) -> list[dict[str, Any]]:
-    """Each constraint with both of its sides on all rows that are not held out."""
-    compiled = compile_again(learned.rules.compiled, found.problem)
+def promised(learned: Learned, solved: Solved) -> list[dict[str, Any]]:
+    """Each constraint with both of its sides, on all rows that are not held out."""
+    compiled = compile_again(learned.rules.compiled, solved.problem)
     told: list[dict[str, Any]] = []
-    of = [place for place, spec in enumerate(found.asked.promises)
+    of = [place for place, spec in enumerate(solved.asked.promises)
           for _ in spelled(learned.rows.opened, spec)]  # fmt: skip
     for place, (constraint, (left, right)) in enumerate(
-        zip(compiled.constraints, _sides(compiled, found.yes), strict=True)
+        zip(compiled.constraints, _sides(compiled, solved.yes), strict=True)
     ):
         room = right - left if constraint.relation == "<=" else left - right
         told.append(
@@ -434,7 +434,7 @@ def _finite(value: float) -> float | None:
 
 
 def outcome(asked: Asked, yes: Array, right: Array) -> dict[str, Any]:
-    """What decisions (n,) come to, of rows that should get a yes where `right` says so."""
+    """The results of decisions (n,), given which rows should get a yes (`right`)."""
     false_positives, false_negatives = int((yes & ~right).sum()), int((~yes & right).sum())
     money = asked.false_positive * false_positives + asked.false_negative * false_negatives
     return {
@@ -448,16 +448,16 @@ def outcome(asked: Asked, yes: Array, right: Array) -> dict[str, Any]:
 
 
 def by_group(rows: Labelled, name: str, decisions: Mapping[str, Array]) -> list[dict[str, Any]]:
-    """What decisions do to each group of a column."""
+    """The results of decisions for each group of a column."""
     groups, places = rows.grouped(name)
     counts = {
         model: np.bincount(places + yes, minlength=4 * len(groups) + 4)[4:].reshape(-1, 2, 2)
         for model, yes in decisions.items()
-    }  # by group, by whether a yes is right, and by what was decided
+    }  # by group, by whether a yes is right, and by decision
     told = []
     for place, group in enumerate(groups):
-        own = {model: each[place].astype(float) for model, each in counts.items()}
-        whole = next(iter(own.values()))
+        of_group = {model: each[place].astype(float) for model, each in counts.items()}
+        whole = next(iter(of_group.values()))
         if not whole.sum():
             continue
         told.append(
@@ -466,14 +466,14 @@ def by_group(rows: Labelled, name: str, decisions: Mapping[str, Array]) -> list[
                 "name": group_name(group),
                 "rows": int(whole.sum()),
                 "should": int(whole[1].sum()),
-                "rates": {model: _rates(each) for model, each in own.items()},
+                "rates": {model: _rates(each) for model, each in of_group.items()},
             }
         )
     return told
 
 
 def _rates(counts: Array) -> dict[str, float | None]:
-    """The rates of a group, by how many rows (2, 2) should get a yes, and get one."""
+    """A group's rates, from how many rows (2, 2) should get a yes, and do."""
     (right_no, wrong_yes), (wrong_no, right_yes) = counts.tolist()
     rows = counts.sum()
     return {
@@ -484,9 +484,9 @@ def _rates(counts: Array) -> dict[str, float | None]:
     }
 
 
-def everyone(learned: Learned, found: Found | None) -> dict[str, Array]:
-    """The decisions of all that stand beside each other: asked for, plain, in use, and none."""
-    decisions = {} if found is None else {"asked": found.yes}
+def everyone(learned: Learned, solved: Solved | None) -> dict[str, Array]:
+    """The decisions to compare: as asked for, plain, live, and no for everyone."""
+    decisions = {} if solved is None else {"asked": solved.yes}
     decisions["plain"] = learned.plain
     if (live := learned.rows.live) is not None:
         decisions["live"] = live
@@ -494,7 +494,7 @@ def everyone(learned: Learned, found: Found | None) -> dict[str, Array]:
 
 
 def curve(learned: Learned, asked: Asked, place: int) -> list[tuple[float, float]]:
-    """What other bounds of one promise would cost, by the sample: bounds and objectives."""
+    """What other bounds of one promise would cost, from the sample: bounds and objectives."""
     spec = asked.promises[place]
     kind = KINDS[spec["kind"]]
     near = np.linspace(kind.least, kind.most, CURVE)

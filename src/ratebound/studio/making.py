@@ -1,7 +1,6 @@
-"""The model itself, its audit on rows held out, and its sign-off: what leaves the studio.
+"""The studio's output: the model, its audit on held-out rows, and its sign-off.
 
-A model is made by what `ratebound train` runs, so that the run file which is written beside it makes the
-same model again.
+The studio trains as `ratebound train` does, so the run file beside the model makes the same model again.
 """
 
 from __future__ import annotations
@@ -24,23 +23,23 @@ from ratebound.studio.promises import in_words, stated
 from ratebound.studio.table import Opened
 
 RUN_FILE = "run.toml"
-AGAIN = "again"  # where the run file writes what it makes, beside itself
+AGAIN = "again"  # the folder, beside the run file, that it writes to
 WRITTEN = (*FILES, RUN_FILE)
 ONCE = (
-    "The bounds were chosen in the studio with rates of the training rows in view, each row judged by "
-    "models that did not see it. The rows audited here took no part in that, and were opened once."
+    "The bounds were chosen in the studio from rates on the training rows, each row judged by models "
+    "that did not see it. The rows audited here took no part in that, and were opened once."
 )
 AGAIN_OPENED = (
     "The rows audited here were opened {times} times in the studio, for models with other bounds or "
-    "choices. Whoever picks a model by its audit picks luck too: there is no certificate, and promises "
+    "choices. Choosing a model by its audit also favours luck: there is no certificate, and promises "
     "may be kept less well on new rows than here. Verify the model on rows that nobody has seen."
 )
-CONFIDENCE = 0.95  # of a certificate by the rows held out
-LONGEST = 2000  # letters of a text that is signed
+CONFIDENCE = 0.95  # of a certificate on the held-out rows
+LONGEST = 2000  # letters of a signed text, at most
 
 
 def run_for(opened: Opened, choices: Choices, asked: Asked, out: Path) -> Run:
-    """The run that makes what was asked for."""
+    """The run for a request."""
     require = tuple(text for spec in asked.promises for text in stated(opened, spec))
     return choices.run(
         opened,
@@ -53,7 +52,7 @@ def run_for(opened: Opened, choices: Choices, asked: Asked, out: Path) -> Run:
 
 
 def make(opened: Opened, choices: Choices, asked: Asked, out: Path, *, first: bool) -> Made:
-    """Train as `ratebound train` does, and audit on rows held out; nothing is written yet.
+    """Train as `ratebound train` does, and audit on held-out rows; nothing is written yet.
 
     If these rows are opened for the `first` time, they also give a certificate.
     """
@@ -64,7 +63,7 @@ def make(opened: Opened, choices: Choices, asked: Asked, out: Path, *, first: bo
 
 
 def _certified(own: Made) -> Made:
-    """The same model with a certificate by the rows held out, which its report has as well."""
+    """The same model and report with a certificate on the held-out rows."""
     test = certify(own.solution.problem, own.solution, own.held.first, confidence=CONFIDENCE)
     solution, card = own.solution.recorded(certificate=test), own.report.card
     assert card is not None
@@ -73,7 +72,7 @@ def _certified(own: Made) -> Made:
 
 
 def told(own: Made, openings: int) -> dict[str, Any]:
-    """What the page shows of a model that was made."""
+    """The page's data about a new model."""
     report = own.report
     data = report.to_dict()
     said = report.document().conclusion
@@ -99,7 +98,7 @@ def told(own: Made, openings: int) -> dict[str, Any]:
 
 
 def limits(own: Made, openings: int) -> list[str]:
-    """What whoever signs has to accept."""
+    """The limits that a signer has to accept."""
     return [*own.report.limits, ONCE if openings == 1 else AGAIN_OPENED.format(times=openings)]
 
 
@@ -109,7 +108,9 @@ def sign(own: Made, openings: int, given: Mapping[str, Any], today: datetime.dat
     for name in ("owner", "purpose"):
         text = given.get(name)
         if not isinstance(text, str) or not text.strip():
-            raise ValueError(f"write the {name}: a sign-off says who answers for a model, and for what")
+            raise ValueError(
+                f"write the {name}: a sign-off says who is responsible for a model, and for what"
+            )
         if len(text) > LONGEST:
             raise ValueError(f"the {name} has more than {LONGEST:,} letters")
         texts[name] = " ".join(text.split())
@@ -121,16 +122,16 @@ def sign(own: Made, openings: int, given: Mapping[str, Any], today: datetime.dat
         raise ValueError("the sign-off would have expired already: choose a later day")
     every = limits(own, openings)
     if given.get("accepted") != len(every):
-        raise ValueError(f"read and accept all of the {len(every)} limits, or do not sign")
+        raise ValueError(f"read and accept all {len(every)} limits, or do not sign")
     until, on = expires.isoformat(), today.isoformat()
     return SignOff(texts["owner"], texts["purpose"], tuple(every), until, on)
 
 
 def written(own: Made, signed: SignOff, out: Path, *, replaced: bool) -> list[dict[str, Any]]:
-    """Write the model, its signed report and its run file into a folder; what was written."""
+    """Write the model, its signed report and its run file into a folder; returns what was written."""
     there = [name for name in WRITTEN if (out / name).exists()]
     if there and not replaced:
-        raise ValueError(f"{out} has {', '.join(there)} already: choose another folder, or replace them")
+        raise ValueError(f"{out} already has {', '.join(there)}: choose another folder, or replace them")
     again = replace(own.run, out=Path(AGAIN), quiet=False)
     own.write(out, signed, {RUN_FILE: as_run_file(again, out)})
     return [

@@ -1,7 +1,7 @@
-"""Promises as sentences with gaps: which there are, and what each means in the library's words.
+"""Promises as sentences with gaps, and the meaning of each in the library's terms.
 
-The page fills the gaps: a column, a group, another group, and a bound. `stated` turns what was filled in
-into text that `rb.parse`, run files and reports share.
+The page fills the gaps: a column, a group, another group, and a bound. `stated` turns a filled-in
+sentence into text that `rb.parse`, run files and reports share.
 """
 
 from __future__ import annotations
@@ -20,14 +20,22 @@ from ratebound.rates.subsets import EVERYONE, Compare, Subset
 from ratebound.rates.text import parse
 from ratebound.studio.table import Opened, group_mask, group_name, group_subset, groups_of
 
-Spec = Mapping[str, Any]  # kind, and what fills its gaps
-SMALLEST = 30  # rows of a group below which goals on columns leave it out
-MARGINS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2)  # by which a promise may be kept, and so be shown
+Spec = Mapping[str, Any]  # a kind, and the values for its gaps
+SMALLEST = 30  # goals on columns leave out groups with fewer rows
+MARGINS = (
+    0.005,
+    0.01,
+    0.02,
+    0.03,
+    0.05,
+    0.1,
+    0.2,
+)  # margins of kept promises that rows may show
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A sentence with gaps, which are in braces."""
+    """A sentence with gaps in braces."""
 
     title: str
     says: str
@@ -36,7 +44,7 @@ class Kind:
     least: float
     most: float
     build: Callable[[Opened, Spec], list[Any]]
-    ready: bool = False  # whether it is one of the law's usual ones
+    ready: bool = False  # whether it is one that laws commonly use
     points: bool = False  # whether the bound is in percentage points
 
 
@@ -53,7 +61,7 @@ def _odds(opened: Opened, spec: Spec) -> list[Any]:
 
 
 def _goal(goal: Any, opened: Opened, spec: Spec, **options: Any) -> list[Any]:
-    """A goal on the groups of a column, without those that are too small to say anything of."""
+    """A goal on the groups of a column, without groups that are too small to measure."""
     if spec.get("against") == "each":
         options["against"] = "pairwise"
     groups = groups_of(opened, spec["column"])
@@ -163,20 +171,20 @@ KINDS: dict[str, Kind] = {
     "churn": Kind(
         "Few changes",
         "At most {bound}% of the decisions in {column} change.",
-        "Churn: how much the model in use may be changed.",
+        "Churn: how much the live model's decisions may change.",
         0.05, 0.0, 0.5, _churn,
     ),
 }  # fmt: skip
 
 
 def kinds() -> dict[str, Any]:
-    """What the page needs to know of every kind."""
-    told = ("title", "says", "law", "bound", "least", "most", "ready", "points")
-    return {name: {each: getattr(kind, each) for each in told} for name, kind in KINDS.items()}
+    """The page's data about every kind."""
+    shown = ("title", "says", "law", "bound", "least", "most", "ready", "points")
+    return {name: {each: getattr(kind, each) for each in shown} for name, kind in KINDS.items()}
 
 
 def stated(opened: Opened, spec: Spec) -> list[str]:
-    """What a filled-in sentence promises, as text that `rb.parse` reads.
+    """The promise of a filled-in sentence, as text that `rb.parse` reads.
 
     Raises ValueError, in words for the page, if a gap is empty or makes no sense.
     """
@@ -201,13 +209,13 @@ def stated(opened: Opened, spec: Spec) -> list[str]:
 
 
 def spelled(opened: Opened, spec: Spec) -> list[Constraint]:
-    """The same promise as a constraint for each group, which what-ifs are solved for."""
+    """The same promise as a constraint for each group, for what-if solutions."""
     stated(opened, spec)
     return list(KINDS[spec["kind"]].build(opened, {**spec, "spelled": True}))
 
 
 def columns_in(specs: Sequence[Spec]) -> list[str]:
-    """The columns whose groups are spoken of."""
+    """The columns whose groups promises name."""
     names: list[str] = []
     for spec in specs:
         names += [each["column"] for each in (spec.get("group"), spec.get("other")) if each]
@@ -218,7 +226,7 @@ def columns_in(specs: Sequence[Spec]) -> list[str]:
 
 # --- in words ------------------------------------------------------------------------------------------
 
-RATES = {  # who gets what, as people say it
+RATES = {  # who gets what, in everyday words
     "positive_rate": "{who} get a yes",
     "recall": "{who} who should get a yes get one",
     "false_positive_rate": "{who} who should not get a yes get one",
@@ -228,7 +236,7 @@ RATES = {  # who gets what, as people say it
 
 
 def said(constraint: Constraint) -> str:
-    """A constraint as people say it; the report's own sentence where there is no shorter one.
+    """A constraint in everyday words; the report's own sentence if there is no shorter one.
 
     >>> from ratebound import parse
     >>> said(parse('positive_rate(sex == "F") >= 0.8 * positive_rate(sex == "M")'))
@@ -260,7 +268,7 @@ def said(constraint: Constraint) -> str:
 
 
 def in_words(text: str) -> str:
-    """A constraint's own words as people say it."""
+    """A constraint's text in everyday words."""
     try:
         promise = parse(text)
     except ValueError:
@@ -269,7 +277,7 @@ def in_words(text: str) -> str:
 
 
 def who_is(subset: Subset) -> str:
-    """A set of rows as people call it."""
+    """A set of rows in everyday words."""
     if subset == EVERYONE:
         return "everyone"
     if isinstance(subset, Compare):
@@ -288,16 +296,16 @@ def _percent(share: float) -> str:
     return f"{100 * share:.4g}%"
 
 
-# --- what rows can prove -------------------------------------------------------------------------------
+# --- what rows can show -------------------------------------------------------------------------------
 
 
 def evidence(
     people: Population, texts: Sequence[str], confidence: float, held: float = 1.0
 ) -> list[dict[str, Any]]:
-    """For each constraint: the rows of the smallest group in it, and the least margin that they show.
+    """For each constraint: the rows of its smallest group, and the least margin that they can show.
 
-    What shows it are other rows, `held` times as many as these. `margin` is None if they could show
-    nothing: not even a promise that is kept by 20 points.
+    The held-out rows show it, `held` times as many as these. `margin` is None if they could not even
+    show a promise that is kept by 20 points.
     """
     needs = rows_needed(
         Problem("error_rate()", list(texts)), people, margin=list(MARGINS), confidence=confidence

@@ -1,8 +1,8 @@
-"""The studio's server: one page, its script and its style, and what they ask, on this machine alone.
+"""The studio's server: one page, its script, its style, and their requests, on this machine only.
 
-It listens on 127.0.0.1. Its address holds a token that nobody else knows, compared in constant time; a
-request by another name, or from a page of another origin, is refused, whatever token it has. So neither
-another site in the same browser nor another name for this machine (DNS rebinding) reaches the table.
+It listens on 127.0.0.1. Its address holds a secret token, compared in constant time; a request with
+another host name, or from a page of another origin, is refused, whatever its token. So neither another
+site in the same browser nor another name for this machine (DNS rebinding) reaches the table.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Refused(Exception):
 
 @dataclass
 class Job:
-    """Something that takes a while, and how far it is."""
+    """A long action, and its progress."""
 
     action: str
     started: float = field(default_factory=time.monotonic)
@@ -70,7 +70,7 @@ class Job:
     error: str | None = None
 
     def told(self) -> dict[str, Any]:
-        """As the page is told."""
+        """The data for the page."""
         running = self.answer is None and self.error is None
         seconds = time.monotonic() - self.started
         own = {"action": self.action, "running": running, "seconds": round(seconds, 1)}
@@ -78,13 +78,13 @@ class Job:
 
 
 class Session:
-    """The one state that there is, and who may change it."""
+    """The only state, and its locks."""
 
     def __init__(self, state: State) -> None:
         self.state = state
         self.job: Job | None = None
-        self.lock = threading.Lock()  # of the state and the job
-        self.searching = threading.Lock()  # of exact answers, of which only the latest counts
+        self.lock = threading.Lock()  # for the state and the job
+        self.searching = threading.Lock()  # for exact answers; only the latest one counts
         self.latest = 0
 
     @property
@@ -92,7 +92,7 @@ class Session:
         return self.job is not None and self.job.answer is None and self.job.error is None
 
     def ask(self, action: str, given: dict[str, Any]) -> dict[str, Any]:
-        """The answer to an action, or that a long one has begun."""
+        """The answer to an action, or a notice that a long one has begun."""
         if action in session.LONG:
             return self._begin(action, given)
         if action not in session.ACTIONS:
@@ -104,12 +104,12 @@ class Session:
         if after is not before:
             with self.lock:
                 if self.busy or self.state is not before:
-                    raise ValueError("something is still at work: wait until it has ended")
+                    raise ValueError("another action is still running: wait until it ends")
                 self.state = after
         return answer
 
     def _latest(self, given: dict[str, Any]) -> dict[str, Any]:
-        """An exact answer, unless a later one was asked for meanwhile."""
+        """An exact answer, unless a later one was requested meanwhile."""
         number = given.get("number", 0)
         self.latest = max(self.latest, number)
         with self.searching:
@@ -120,7 +120,7 @@ class Session:
     def _begin(self, action: str, given: dict[str, Any]) -> dict[str, Any]:
         with self.lock:
             if self.busy:
-                raise ValueError("something is still at work: wait until it has ended")
+                raise ValueError("another action is still running: wait until it ends")
             job = self.job = Job(action)
         threading.Thread(target=self._work, args=(job, given), daemon=True).start()
         return job.told()
@@ -140,11 +140,11 @@ class Session:
             job.error = str(error)
         except Exception:
             print(traceback.format_exc(), file=sys.stderr)
-            job.error = "this is a defect of ratebound: the terminal has the lines to report"
+            job.error = "this is a bug in ratebound: the terminal shows the lines to report"
 
 
 def application(own: Session, token: str, port: int) -> Any:
-    """The ASGI application, which answers at this port and under this token alone."""
+    """The ASGI application, which answers only on this port and with this token."""
     starlette = import_extra("starlette.applications", "Starlette and uvicorn", "studio")
     from starlette.concurrency import run_in_threadpool
     from starlette.requests import Request
@@ -155,12 +155,12 @@ def application(own: Session, token: str, port: int) -> Any:
 
     def check(request: Request) -> None:
         if request.headers.get("host", "") not in names:
-            raise Refused(403, "this address is for this machine alone")
+            raise Refused(403, "this address is for this machine only")
         origin = request.headers.get("origin")
         if origin is not None and origin not in {f"http://{name}" for name in names}:
-            raise Refused(403, "another site asked, which is refused")
+            raise Refused(403, "requests from another site are refused")
         if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            raise Refused(403, "another site asked, which is refused")
+            raise Refused(403, "requests from another site are refused")
         if not hmac.compare_digest(request.path_params["token"].encode(), token.encode()):
             raise Refused(403, "the token in the address is not right: take the one in the terminal")
 
@@ -207,7 +207,7 @@ def application(own: Session, token: str, port: int) -> Any:
         return Response(path.read_bytes(), media_type=kind, headers=told)
 
     def answered(handler: Callable[..., Any]) -> Callable[..., Any]:
-        """With the headers of every answer, and errors as words."""
+        """Add the headers of every answer, and turn errors into words."""
 
         async def call(request: Request) -> Response:
             try:
@@ -218,7 +218,7 @@ def application(own: Session, token: str, port: int) -> Any:
                 response = JSONResponse({"error": _words(error)}, 400)
             except Exception:
                 print(traceback.format_exc(), file=sys.stderr)
-                words = "this is a defect of ratebound: the terminal has the lines to report"
+                words = "this is a bug in ratebound: the terminal shows the lines to report"
                 response = JSONResponse({"error": words}, 500)
             response.headers.update(HEADERS)
             return response
@@ -256,7 +256,7 @@ class Served:
 
 
 def serve(state: State, port: int = 0) -> Served:
-    """Serve the studio in a thread of its own; port 0 takes any that is free."""
+    """Serve the studio in its own thread; port 0 takes any free port."""
     address, server, listening = _prepared(state, port)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
@@ -287,7 +287,7 @@ def studio(
     """Serve the studio until it is interrupted."""
     import_extra("uvicorn", "Starlette and uvicorn", "studio")
     address, server, listening = _prepared(session.started(data, out), port)
-    print(f"The studio is at {address}\nIt is for this machine alone; Ctrl-C ends it.", flush=True)
+    print(f"The studio is at {address}\nIt is for this machine only; Ctrl-C ends it.", flush=True)
     if browser:
         webbrowser.open(address)
     with suppress(KeyboardInterrupt):

@@ -1,7 +1,7 @@
-"""What the page may ask, as plain functions: from a frozen state and JSON to the next state and JSON.
+"""The page's requests as plain functions: from a frozen state and JSON to the next state and JSON.
 
-Nothing here knows HTTP. `ACTIONS` are answered at once; `LONG` ones take a while, and say how far they
-are by `heard_by`. Errors are ValueErrors with words for the page.
+Nothing here uses HTTP. `ACTIONS` are answered at once; `LONG` ones take a while, and report progress to
+`heard_by`. Errors are ValueErrors with words for the page.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from ratebound.studio import comparing, making, promises, table, verifying
 from ratebound.studio.learning import (
     Asked,
     Choices,
-    Found,
     Labelled,
     Learned,
     NotLearned,
+    Solved,
     by_group,
     choose,
     curve,
@@ -46,28 +46,28 @@ from ratebound.studio.promises import evidence
 
 Given = Mapping[str, Any]
 MODELS = {
-    "linear": "Linear: the fastest, and the easiest to read",
+    "linear": "Linear: the fastest, and the easiest to interpret",
     "lightgbm": "Boosted trees (LightGBM)",
     "xgboost": "Boosted trees (XGBoost)",
 }
 
 
-SCALES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # where the scale of shares may end
+SCALES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # possible ends of the scale of shares
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """All that the studio holds."""
+    """Everything that the studio holds."""
 
     out: Path  # the folder to write into, unless another is chosen
     opened: table.Opened | None = None
-    folder: Path | None = None  # of a model that was given
-    given: Mapping[str, Any] | None = None  # what a run file in that folder asks for
+    folder: Path | None = None  # the given model's folder
+    given: Mapping[str, Any] | None = None  # the request in a run file in that folder
     rows: Labelled | None = None
     learned: Learned | None = None
     made: Made | None = None
-    openings: tuple[tuple[Choices, Asked], ...] = ()  # what models were made for, and held rows opened
-    written: Path | None = None  # the folder that was signed
+    openings: tuple[tuple[Choices, Asked], ...] = ()  # requests that opened the held-out rows
+    written: Path | None = None  # the signed folder
     model: Mixture | None = None  # a saved model, to compare with
 
 
@@ -91,7 +91,7 @@ def started(data: str, out: Path | None) -> State:
 
 
 def start(state: State, given: Given) -> Answer:
-    """What there is: the table, the sentences, the models."""
+    """The table, the sentences and the models."""
     return state, {
         "table": None if state.opened is None else table.described(state.opened),
         "folder": None if state.folder is None else str(state.folder),
@@ -105,7 +105,7 @@ def start(state: State, given: Given) -> Answer:
 
 
 def choosing(state: State, given: Given) -> Answer:
-    """The label, and what yes is; what was learned before is forgotten if it is no longer true."""
+    """Choose the label and its yes; results that no longer apply are forgotten."""
     rows = choose(_opened(state), Choices.read(given))
     if state.rows is None or rows.choices != state.rows.choices:
         state = replace(state, rows=rows, learned=None, made=None, written=None)
@@ -131,7 +131,7 @@ def choosing(state: State, given: Given) -> Answer:
 
 
 def groups(state: State, given: Given) -> Answer:
-    """The groups of a column, how many rows each has, and what these can show."""
+    """The groups of a column, their numbers of rows, and what these can show."""
     rows = _rows(state)
     every = table.groups_of(rows.opened, given.get("column"))  # type: ignore[arg-type]  # checked there
     told = []
@@ -153,16 +153,16 @@ def groups(state: State, given: Given) -> Answer:
 
 
 def evident(state: State, given: Given) -> Answer:
-    """What promises mean, and what the rows can show of each."""
-    rows, told = _rows(state), []
+    """What promises mean, and what the rows can show for each."""
+    rows, shown = _rows(state), []
     for spec in Asked.read(given).promises:
         try:
             texts = [str(each) for each in promises.spelled(rows.opened, spec)]
-            told.append({"require": promises.stated(rows.opened, spec),
+            shown.append({"require": promises.stated(rows.opened, spec),
                          "rows": evidence(rows.people, texts, _sure(given), rows.share)})  # fmt: skip
         except ValueError as error:
-            told.append({"error": str(error)})
-    return state, {"promises": told}
+            shown.append({"error": str(error)})
+    return state, {"promises": shown}
 
 
 def _sure(given: Given) -> float:
@@ -171,7 +171,7 @@ def _sure(given: Given) -> float:
 
 
 def learning(state: State, given: Given) -> Answer:
-    """Learn what the rows are, as far as the promises ask."""
+    """Learn from the rows what the promises need."""
     rows, asked = _rows(state), Asked.read(given)
     learned = learn(rows, asked.promises)
     return replace(state, learned=learned), {
@@ -183,19 +183,19 @@ def learning(state: State, given: Given) -> Answer:
 
 
 def answering(state: State, given: Given) -> Answer:
-    """What the promises do: by the stored sample at once, or `exact`, as training would."""
+    """The effect of the promises: from the stored sample at once, or `exact`, as in training."""
     learned, asked = _learned(state), Asked.read(given)
     is_exact = bool(given.get("exact"))
     try:
-        found = exact(learned, asked) if is_exact else quick(learned, asked)
+        rule = exact(learned, asked) if is_exact else quick(learned, asked)
     except NotLearned as error:
         return state, {"learn": str(error)}
-    return state, {"exact": is_exact, **_told(learned, found, given.get("columns", []))}
+    return state, {"exact": is_exact, **_told(learned, rule, given.get("columns", []))}
 
 
-def _told(learned: Learned, found: Found, columns: list[str]) -> dict[str, Any]:
-    asked, decisions = found.asked, everyone(learned, found)
-    right, kept = learned.rows.right, promised(learned, found)
+def _told(learned: Learned, solved: Solved, columns: list[str]) -> dict[str, Any]:
+    asked, decisions = solved.asked, everyone(learned, solved)
+    right, kept = learned.rows.right, promised(learned, solved)
     spoken_of = promises.columns_in(asked.promises)
     models = {model: outcome(asked, yes, right) for model, yes in decisions.items()}
     told = [
@@ -217,17 +217,17 @@ def _told(learned: Learned, found: Found, columns: list[str]) -> dict[str, Any]:
         "strip": _strip("everyone", models, most),
         "promises": kept,
         "groups": told,
-        "confidence": found.confidence,
-        "status": found.status,
-        "feasible": found.feasible,
+        "confidence": solved.confidence,
+        "status": solved.status,
+        "feasible": solved.feasible,
         "kept": all(each["kept"] for each in kept),
     }
 
 
 def _strip(name: str, rates: Mapping[str, Any], most: float) -> str:
     marks = [(model, own["yes"]) for model, own in rates.items()]
-    said = "; ".join(f"{model} {100 * value:.1f}%" for model, value in marks)
-    return str(strip(marks, f"{name} get a yes: {said}", most))
+    words = "; ".join(f"{model} {100 * value:.1f}%" for model, value in marks)
+    return str(strip(marks, f"{name} get a yes: {words}", most))
 
 
 def curving(state: State, given: Given) -> Answer:
@@ -293,11 +293,11 @@ def _side(state: State, learned: Learned, given: Any) -> tuple[Array, Reasoning]
     kind = given.get("model") if isinstance(given, Mapping) else None
     decisions = everyone(learned, None)
     if kind == "asked":
-        found = quick(learned, Asked.read(given.get("asked", {})))
-        return found.yes, lambda place: comparing.reasons_of_rule(learned, found, place)
+        solved = quick(learned, Asked.read(given.get("asked", {})))
+        return solved.yes, lambda place: comparing.reasons_of_rule(learned, solved, place)
     if kind == "plain":
-        found = quick(learned, Asked(confidence=None))
-        return found.yes, lambda place: comparing.reasons_of_rule(learned, found, place)
+        solved = quick(learned, Asked(confidence=None))
+        return solved.yes, lambda place: comparing.reasons_of_rule(learned, solved, place)
     if kind in ("made", "folder"):
         model = state.model if kind == "folder" else None if state.made is None else state.made.solution
         if model is None:
@@ -307,7 +307,7 @@ def _side(state: State, learned: Learned, given: Any) -> tuple[Array, Reasoning]
         return yes, lambda place: comparing.reasons_of_model(model, rows, place)
     if kind not in decisions:
         raise ValueError("choose two models to compare")
-    words = {"live": "decided by the model in use", "nobody": "says no to everyone"}[str(kind)]
+    words = {"live": "decided by the live model", "nobody": "says no to everyone"}[str(kind)]
     return decisions[str(kind)], lambda place: [{"name": kind, "words": words, "part": None}]
 
 
@@ -315,19 +315,19 @@ def _side(state: State, learned: Learned, given: Any) -> tuple[Array, Reasoning]
 
 
 def make(state: State, given: Given) -> Answer:
-    """Train the model as `ratebound train` does, and open the rows held out to audit it."""
+    """Train the model as `ratebound train` does, and open the held-out rows to audit it."""
     rows, asked = _rows(state), Asked.read(given)
     openings = tuple(dict.fromkeys([*state.openings, (rows.choices, asked)]))
     first = len(openings) == 1
-    own = making.make(_opened(state), rows.choices, asked, _out(state, given), first=first)
-    after = replace(state, made=own, written=None, openings=openings)
-    return after, making.told(own, len(openings))
+    made_model = making.make(_opened(state), rows.choices, asked, _out(state, given), first=first)
+    after = replace(state, made=made_model, written=None, openings=openings)
+    return after, making.told(made_model, len(openings))
 
 
 def sign(state: State, given: Given) -> Answer:
     """Sign the model that was made, and write it."""
     if state.made is None:
-        raise ValueError("make the model first: what is signed is its audit on rows held out")
+        raise ValueError("make the model first: the sign-off is for its audit on held-out rows")
     signed = making.sign(state.made, len(state.openings), given, datetime.date.today())
     out = _out(state, given)
     files = making.written(state.made, signed, out, replaced=bool(given.get("replace")))
@@ -335,15 +335,15 @@ def sign(state: State, given: Given) -> Answer:
 
 
 def verify(state: State, given: Given) -> Answer:
-    """Check a model folder, and its promises on rows if some are given."""
+    """Check a model folder, and its promises on rows if these are given."""
     folder, data = given.get("folder"), given.get("data") or None
     if not isinstance(folder, str) or not folder.strip():
-        raise ValueError("which model folder? Write its path")
+        raise ValueError("write the path of the model folder")
     if data is not None and not isinstance(data, str):
-        raise ValueError("the rows are a path to a table")
+        raise ValueError("the rows must be a path to a table")
     label = given.get("label") or None
-    told = verifying.verified(Path(folder), datetime.date.today(), data, label)
-    plain = json.loads(json.dumps(told, default=str))
+    shown = verifying.verified(Path(folder), datetime.date.today(), data, label)
+    plain = json.loads(json.dumps(shown, default=str))
     return replace(state, model=load_for_tables(Path(folder), ())), plain
 
 
@@ -354,7 +354,7 @@ def _out(state: State, given: Given) -> Path:
 
 def _opened(state: State) -> table.Opened:
     if state.opened is None:
-        raise ValueError("no table was given: start the studio with one")
+        raise ValueError("there is no table: start the studio with one")
     return state.opened
 
 

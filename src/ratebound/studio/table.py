@@ -37,12 +37,12 @@ OUTCOME = re.compile(
 )
 LIVE = re.compile(r"(?i)(^|[\W_])(live|decision|decided|current_model|champion|production)($|[\W_])")
 SPLIT = re.compile(r"(?i)(^|[\W_])(split|fold|part|partition|set|train|test)($|[\W_])")
-AGES = 40.0  # where ages are cut by default: US law protects people from 40 on
+AGES = 40.0  # the default cut of ages: US law protects people from 40 on
 
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A table in memory, and where it is from."""
+    """A table in memory, and its origin."""
 
     paths: tuple[str, ...]
     table: Table
@@ -54,23 +54,23 @@ class Opened:
 
     @cached_property
     def values(self) -> dict[str, list[tuple[Any, int]]]:
-        """The values of each column that has few, each with its rows, the most frequent first."""
+        """The values of each column with few values, with their rows, the most frequent first."""
         every = ((name, _few_values(self.table[name])) for name in self.table.columns)
-        return {name: found for name, found in every if found is not None}
+        return {name: values for name, values in every if values is not None}
 
 
 def open_table(paths: Sequence[str]) -> Opened:
     """Read a table from files."""
     if stays_on_disk(paths):
         raise ValueError(
-            f"{paths[0]} is too large for memory, and the studio holds its table there: give it a part "
-            "of the rows, or train on all of them with `ratebound train`"
+            f"{paths[0]} is too large for memory, where the studio holds its table: give it a part of "
+            "the rows, or train on all of them with `ratebound train`"
         )
     return Opened(tuple(map(str, paths)), read_table(list(paths)))
 
 
 def described(opened: Opened) -> dict[str, Any]:
-    """All that the page shows of a table before anything is chosen."""
+    """Everything that the page shows about a table before any choice."""
     table, inspection = opened.table, opened.inspection
     columns = []
     for treatment, examples in zip(inspection.treatments, inspection.examples, strict=True):
@@ -118,23 +118,23 @@ def seems_protected(name: str, counted: Sequence[tuple[Any, int]] | None) -> boo
 
 
 def likely_label(columns: Sequence[Mapping[str, Any]]) -> str | None:
-    """The column that is most likely the label; None if no name of two values says so.
+    """The column that is most likely the label; None if no name of a two-valued column suggests it.
 
     A whole name counts more than a part of it, and a later column more than an earlier one. One-hot
     columns, such as credit_history_A30 beside credit_history_A31, are not labels. The last column may
     be called anything.
     """
     both = _of_two_values(columns)
-    told = [name for name in both if OUTCOME.search(name)]
-    whole = [name for name in told if OUTCOME.fullmatch(name)]
+    outcomes = [name for name in both if OUTCOME.search(name)]
+    whole = [name for name in outcomes if OUTCOME.fullmatch(name)]
     last = [name for name in both if name == columns[-1]["name"] and not SPLIT.search(name)]
-    return next(iter([*whole[::-1], *told[::-1], *last]), None)
+    return next(iter([*whole[::-1], *outcomes[::-1], *last]), None)
 
 
 def likely_live(columns: Sequence[Mapping[str, Any]]) -> str | None:
-    """The column that is most likely the decisions of a model in use."""
-    told = [name for name in _of_two_values(columns) if LIVE.search(name)]
-    return told[0] if told else None
+    """The column that most likely has a live model's decisions."""
+    live = [name for name in _of_two_values(columns) if LIVE.search(name)]
+    return live[0] if live else None
 
 
 def _of_two_values(columns: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -150,26 +150,27 @@ def _of_two_values(columns: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _stem(name: str) -> str:
-    """A name without what follows its last underscore, which tells one-hot columns apart."""
+    """A name without the part after its last underscore, which distinguishes one-hot columns."""
     return name.rpartition("_")[0] or name
 
 
 def _few_values(values: Array) -> list[tuple[Any, int]] | None:
-    """The distinct values with their rows; None where there are many, or times."""
+    """The distinct values with their rows; None if there are many, or if they are times."""
     if values.dtype.kind not in "biufO":
         return None
     there = values[~is_missing(values)]
     try:
         if values.dtype.kind == "O":
-            found: dict[Any, int] = {}
+            rows_with: dict[Any, int] = {}
             for value in there.tolist():
-                found[value] = found.get(value, 0) + 1
-                if len(found) > FEW:
+                rows_with[value] = rows_with.get(value, 0) + 1
+                if len(rows_with) > FEW:
                     return None
-            counted = list(found.items())
+            counted = list(rows_with.items())
         else:
-            own, counts = np.unique(there, return_counts=True)
-            counted = list(zip(own.tolist(), counts.tolist(), strict=True)) if len(own) <= FEW else []
+            distinct, counts = np.unique(there, return_counts=True)
+            few = len(distinct) <= FEW
+            counted = list(zip(distinct.tolist(), counts.tolist(), strict=True)) if few else []
             if not counted:
                 return None
     except TypeError:  # lists and the like
@@ -199,7 +200,7 @@ def _cell(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """A value for JSON."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -207,7 +208,7 @@ def plain(value: Any) -> Any:
 
 
 def groups_of(opened: Opened, name: str) -> list[dict[str, Any]]:
-    """The groups of a column: each of few values, or two halves of numbers."""
+    """The groups of a column: each of few values, or two ranges of numbers."""
     _check(opened, name)
     if name in opened.values:
         return [{"column": name, "value": plain(value)} for value, _ in opened.values[name]]
@@ -240,7 +241,7 @@ def group_mask(opened: Opened, group: Mapping[str, Any] | None) -> Array:
 
 
 def group_subset(group: Mapping[str, Any]) -> Subset:
-    """A group as a condition that promises may have."""
+    """A group as a condition for promises."""
     of = column(group["column"])
     if "value" in group:
         return of == group["value"]
@@ -248,7 +249,7 @@ def group_subset(group: Mapping[str, Any]) -> Subset:
 
 
 def group_name(group: Mapping[str, Any] | None) -> str:
-    """What people call a group.
+    """A group in everyday words.
 
     >>> group_name({"column": "sex", "value": "Female"}), group_name({"column": "age", "from": 40.0})
     ('sex: Female', 'age 40 or more')

@@ -23,7 +23,7 @@ from ratebound.studio.making import RUN_FILE
 from ratebound.studio.promises import in_words
 from ratebound.tables.contents import digest_of, digests_of
 
-Check = dict[str, Any]  # what was checked, whether it is right (None: cannot be told), and words
+Check = dict[str, Any]  # what was checked, whether it is right (None if unknown), and words
 
 
 def run_in(folder: Path) -> Run | None:
@@ -39,7 +39,7 @@ def verified(
     label: str | None = None,
     confidence: float = 0.95,
 ) -> dict[str, Any]:
-    """Everything that can be checked of a model folder; with `data`, also on these rows."""
+    """Everything that can be checked about a model folder; with `data`, also on these rows."""
     if not folder.exists():
         raise ValueError(f"there is no folder {folder}")
     model = load_for_tables(folder, ())
@@ -64,7 +64,7 @@ def verified(
 def _of_files(folder: Path, model: Mixture, today: datetime.date) -> Iterator[Check]:
     file = folder / NAME if folder.is_dir() else folder
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    yield _check("The model’s file can be read, and nothing in it is run", True, f"SHA-256 {digest}")
+    yield _check("The model’s file can be read, and no code in it is run", True, f"SHA-256 {digest}")
     signed = _signed(folder)
     if signed is None:
         yield _check("It was signed", None, "there is no sign-off in its audit.json")
@@ -78,9 +78,11 @@ def _of_files(folder: Path, model: Mixture, today: datetime.date) -> Iterator[Ch
     still = str(signed.get("expires", "")) > today.isoformat()
     yield _check("The sign-off has not expired", still, f"valid until {signed.get('expires')}")
     page = folder / "report.html"
-    told = page.is_file() and str(signed.get("model")) in page.read_text("utf-8", errors="replace")
-    words = "report.html names the same digest" if told else "report.html names another, or is missing"
-    yield _check("The report beside it is of this model", told, words)
+    matches = page.is_file() and str(signed.get("model")) in page.read_text("utf-8", errors="replace")
+    words = (
+        "report.html names the same digest" if matches else "report.html names another, or is missing"
+    )
+    yield _check("The report beside it belongs to this model", matches, words)
 
 
 def _of_table(model: Mixture, run: Run | None) -> Iterator[Check]:
@@ -106,16 +108,16 @@ def _on_rows(model: Mixture, folder: Path, data: str, label: str, confidence: fl
         trained = model.record.source is not None and digest_of(files) == model.record.source
         report = audit(model.problem, model, people, **others)
         report = report.made_by("the studio", files, unseen=False if trained else None, label=label)
-        said = report.to_dict()
+        report_data = report.to_dict()
         told = [
             each | {"sentence": in_words(each["words"]), "new": on_new_rows(report, promise)}
-            for each, promise in zip(said["promises"], report.promises, strict=True)
+            for each, promise in zip(report_data["promises"], report.promises, strict=True)
         ]
-        measured: dict[str, Any] = {"audit": said | {"card": None, "promises": told}}
+        measured: dict[str, Any] = {"audit": report_data | {"card": None, "promises": told}}
         if trained:
             measured["uncertified"] = (
-                "These are the rows that it was trained on. What it keeps there shows nothing about new "
-                "rows: give others for a certificate."
+                "These are the rows that it was trained on. Promises kept on them show nothing about "
+                "new rows: give other rows for a certificate."
             )
         else:
             certificate = certify(model.problem, model, people, confidence=confidence, **others)
