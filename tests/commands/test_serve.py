@@ -181,6 +181,24 @@ def test_many_at_once_get_the_same_answers(port):
     assert [answers[place] for place in range(12)] == [(200, each) for each in expected]
 
 
+def test_very_many_at_once_are_all_answered(port):
+    """More than a system keeps waiting by default."""
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(ask(port, ROW)[0])) for _ in range(60)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [200] * 60
+
+
+def test_a_client_that_sends_too_much_gets_to_read_why(port):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("POST", "/decide", b" " * 200_000, {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    assert (response.status, "send fewer rows" in response.read().decode()) == (413, True)
+
+
 def test_it_stops_when_asked_to(folder):
     command = [sys.executable, "-m", "ratebound", "serve", str(folder), "--port", "0", "--quiet"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:

@@ -33,6 +33,7 @@ from ratebound.tables.cells import as_ids
 from ratebound.tables.records import check_names, is_records, table_of
 
 PORT, MOST_BYTES = 8000, 2**20
+PASSED_OVER = 64  # times the largest request are read of one that is larger still
 PATIENCE = 10.0  # seconds that a client may be silent for
 
 
@@ -129,6 +130,7 @@ class Server(ThreadingHTTPServer):
     """Hands requests to a service, each in its own thread; closing waits for requests under way."""
 
     daemon_threads, block_on_close = False, True
+    request_queue_size = 128  # that wait to be accepted; further ones are turned away by the system
 
     def __init__(
         self, address: tuple[str, int], service: Service, max_bytes: int = MOST_BYTES, quiet: bool = True
@@ -173,6 +175,7 @@ class Handler(BaseHTTPRequestHandler):
         if int(length) > self.server.max_bytes:
             reason = f"at most {self.server.max_bytes:,} bytes: send fewer rows at a time"
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
+            self._pass_over(min(int(length), PASSED_OVER * self.server.max_bytes))
             return
         try:
             request = json.loads(self.rfile.read(int(length)), parse_constant=_no_number)
@@ -186,6 +189,12 @@ class Handler(BaseHTTPRequestHandler):
             print(f"ratebound: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         else:
             self._send(HTTPStatus.OK, answer)
+
+    def _pass_over(self, length: int) -> None:
+        """Read what is not wanted, so that a client that is still sending gets to read the answer."""
+        self.close_connection = True
+        while length > 0 and (part := self.rfile.read(min(length, 2**16))):
+            length -= len(part)
 
     def _refuse(self, status: HTTPStatus, words: str) -> None:
         self._send(status, {"error": words})

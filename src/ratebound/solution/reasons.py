@@ -347,11 +347,22 @@ def _cells(X: Any, features: Any, name: Any) -> list[Any]:
 def _words(name: Any, value: Any, typical: float | None) -> str:
     """A row's value in a column, with the typical value.
 
-    >>> _words("income", 1.25, 3.1), _words("job", "nurse", None), _words("age", None, 40.0)
-    ('income is 1.25 (typically 3.1)', 'job is nurse', 'age is missing')
+    >>> _words("income", 18039.85, 29420.3), _words("job", "nurse", None), _words("age", None, 40.0)
+    ('income is 18,039.85 (typically 29,420)', 'job is nurse', 'age is missing')
     """
     if value is None:
         return f"{name} is missing"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    shown = f"{value:.6g}" if is_number else str(value)
-    return f"{name} is {shown}" + ("" if typical is None else f" (typically {typical:.4g})")
+    shown = _number(value, 6) if is_number else str(value)
+    return f"{name} is {shown}" + ("" if typical is None else f" (typically {_number(typical, 4)})")
+
+
+def _number(value: float, digits: int) -> str:
+    """A number with so many digits; a large one with all whole digits, as people write amounts.
+
+    >>> _number(18039.85, 6), _number(29420.3, 4), _number(0.000123456, 4), _number(2024, 4)
+    ('18,039.85', '29,420', '0.0001235', '2024')
+    """
+    if not 1e4 <= abs(value) < 1e15:
+        return f"{value:.{digits}g}"
+    return f"{value:,.0f}" if digits <= 4 else f"{value:,.2f}".removesuffix("00").rstrip(".")

@@ -41,7 +41,7 @@ def table_of(rows: Any, encoding: Encoding, known: Iterable[Any] = ()) -> Table:
     array([30., nan])
     >>> table_of({"aeg": 30}, encoding)
     Traceback (most recent call last):
-    ValueError: row 0 has no 'age', which the model reads; it has 'aeg'. Write None for a missing value
+    ValueError: row 0 has no 'age', which the model reads; it has 'aeg'. Write None ...
     """
     records = [rows] if isinstance(rows, Mapping) else list(rows)
     for place, row in enumerate(records):
@@ -53,7 +53,7 @@ def table_of(rows: Any, encoding: Encoding, known: Iterable[Any] = ()) -> Table:
             if name not in row:
                 raise ValueError(
                     f"row {place} has no {name!r}, which the model reads; it has {some(list(row))}. "
-                    "Write None for a missing value"
+                    "Write None (in JSON null) for a missing value"
                 )
     names = dict.fromkeys(name for row in records for name in row)
     columns = {name: _column([row.get(name) for row in records]) for name in names}
