@@ -165,6 +165,39 @@ WRONG = {
         constraints='ranked_right(first.grup == "a") >= 0.5'
     ).fit(p),
     "rb.Pairs needs y": lambda r, p: r.fit(p.rows.X),
+    "all rows have the same y": lambda r, p: r.fit(p.rows.X, np.ones(60)),
+    "each of the 60 queries has one row": lambda r, p: r.fit(p.rows.X, p.outcome, query=range(60)),
+    "y has 2 missing values": lambda r, p: r.fit(p.rows.X, [np.nan] * 2 + [1.0] * 58),
+    "X has 60 rows and y 3": lambda r, p: r.fit(p.rows.X, [1, 0, 1]),
+    "X has 60 rows and query 2": lambda r, p: r.fit(p.rows.X, p.outcome, query=[1, 2]),
+    "X has 60, columns\\['group'\\] has 1": lambda r, p: r.fit(p.rows.X, p.outcome, {"group": ["a"]}),
+    "X has 60, weights has 1": lambda r, p: r.fit(p.rows.X, p.outcome, sample_weight=[1.0]),
+    'no row has first.group == "c"': lambda r, p: r.set_params(
+        constraints='ranked_right(first.group == "c") >= 0.5'
+    ).fit(p),
+    "did you mean 'second.group'": lambda r, p: r.set_params(
+        constraints='ranked_right(second.grup == "a") >= 0.5'
+    ).fit(p),
+    "this rate does not exist here": lambda r, p: r.fit(
+        p.rows.X, p.outcome, {"group": np.repeat(["a", "b"], 30)}, query=np.repeat([0, 1], 30)
+    ),
+    "no model can keep this": lambda r, p: r.set_params(constraints="ranked_right() >= 1.1").fit(p),
+    "2 rows are too few to judge a ranker": lambda r, p: r.set_params(constraints=()).fit(
+        p.rows.X[:2], [0, 1]
+    ),
+    "tests decisions on independently drawn rows": lambda r, p: (
+        r.set_params(constraints=()).fit(p).certify(p.rows.X)
+    ),
+    "reasons are for decisions": lambda r, p: r.set_params(constraints=()).fit(p).solution_.reasons(p),
+    "counts decisions on single rows, but ranked_right": lambda r, p: rb.Monitor(
+        rb.Problem("1 - ranked_right()", [RULE])
+    ),
+    "rows_needed is about decisions on single rows": lambda r, p: rb.rows_needed(
+        rb.Problem("1 - ranked_right()", [RULE]), p, margin=0.1
+    ),
+    "make pairs of them": lambda r, p: rb.RateConstrainedClassifier(RULE).fit(
+        p.rows.X, p.outcome > 0, columns={"group": p.rows.column("group")}
+    ),
 }
 
 
@@ -179,3 +212,65 @@ def test_what_cannot_be_is_named(message):
     X, y, group = drawn(size=60)
     with pytest.raises((ValueError, TypeError), match=message):
         WRONG[message](rb.RateConstrainedRanker(RULE), rb.Pairs(X, y, {"group": group}))
+
+
+def test_what_no_ranking_keeps_is_named_with_what_is_left():
+    X, y, group = drawn(size=120)
+    rules = [
+        f'ranked_right(first.group == "{one}", second.group == "{other}") >= 0.99'
+        for one, other in ("ab", "ba")
+    ]
+    ranker = rb.RateConstrainedRanker(rules, training=SHORT, random_state=0)
+    with pytest.warns(UserWarning, match="infeasible: 2 of 2 constraints broken"):
+        ranker.fit(X, y, columns={"group": group})
+    assert ranker.status_.confidence < 0.1
+    assert "near the 90%" not in ranker.status_.message
+    assert "breaks promises by more" in ranker.status_.message
+
+
+def test_a_group_of_one_good_row_shows_nothing_of_new_rows():
+    """One row is all there is of its kind; how it does against many others says little of the next."""
+    X, y, group = drawn(size=120)
+    rare = np.where(np.arange(120) == np.flatnonzero(y)[X[y, 0].argmax()], "z", group)
+    ranker = rb.RateConstrainedRanker('ranked_right(first.group == "z") >= 0.6', random_state=0)
+    ranker.fit(X, y, columns={"group": rare})
+    assert ranker.status_.confidence < 0.8
+    assert ranker.audit(X, y, columns={"group": rare}).promises[0].verdict == "may not hold"
+
+
+def test_what_is_maximized_is_shown_as_it_was_said():
+    X, y, _ = drawn(size=200)
+    problem = rb.Problem(maximize="ranked_right()")
+    ranker = rb.RateConstrainedRanker(objective=problem, random_state=0).fit(X, y)
+    assert 0.7 < ranker.objective_ < 1
+
+
+def test_a_goal_that_is_no_sum_is_played():
+    X, y, group = drawn(size=200)
+    goal = 'smallest(ranked_right(first.group == "a"), ranked_right(first.group == "b"))'
+    ranker = rb.RateConstrainedRanker(
+        objective=rb.Problem(maximize=goal), training=SHORT, random_state=0
+    ).fit(X, y, columns={"group": group})
+    assert 0.6 < ranker.objective_ < 1
+    with pytest.raises(ValueError, match="is no sum of rates: use method='game'"):
+        ranker.set_params(method="plug-in").fit(X, y, columns={"group": group})
+
+
+def test_it_stands_in_pipelines_and_searches_and_takes_what_people_have():
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y, group = drawn(size=300)
+    table = pandas.DataFrame(X, columns=list("xzw")).assign(group=group)
+    ranker = rb.RateConstrainedRanker(
+        RULE.replace("0.05", "0.3"), features=list("xzw"), confidence=None, pairs=5000, random_state=0
+    )
+    search = GridSearchCV(ranker, {"objective": ["1 - ranked_right()"]}, cv=3).fit(table, y)
+    assert search.best_score_ > 0.8
+    rows = table.head(5).to_dict("records")
+    assert search.best_estimator_.predict(rows, exactly=2).sum() == 2
+    assert (search.best_estimator_.decision_function(rows) == search.decision_function(table)[:5]).all()
+    piped = make_pipeline(StandardScaler(), clone(ranker).set_params(features=None))
+    piped.fit(X, y, rateconstrainedranker__columns={"group": group})
+    assert piped.score(X, y) > 0.8

@@ -127,3 +127,79 @@ def test_a_mixture_draws_nothing_and_takes_the_likeliest_first():
         warnings.simplefilter("ignore")
         decided = mixture.predict(np.array([1.0, 5.0, 3.0, 4.0, 2.0]), exactly=2)
     assert decided.tolist() == [False, True, False, True, False]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_several_promises_at_once_are_those_of_brute_force(seed):
+    """Overlapping groups, rates from both sides and a count, against all choices of 6 rows of 13."""
+    random = np.random.default_rng(seed)
+    columns = {"sex": np.resize(["f", "m"], 13), "old": np.arange(13) < 6}
+    scores = random.normal(size=13) + columns["old"]
+    promises = [
+        'positive_rate(sex == "f") >= 0.8 * positive_rate()',
+        "0.3 <= positive_rate(old == True) <= 0.6",
+        'predicted_positives(sex == "m", per=13) <= 4',
+    ]
+    batch = promises_on(rb.Problem("error_rate()", promises), None, columns, 13)
+
+    def kept(rows):
+        yes = np.isin(np.arange(13), rows)
+        female, old = columns["sex"] == "f", columns["old"]
+        rates = yes[female].mean() >= 0.8 * yes.mean() - 1e-12 and 0.3 <= yes[old].mean() <= 0.6
+        return rates and yes[~female].sum() <= 4
+
+    every = filter(kept, itertools.combinations(range(13), 6))
+    best = max(every, key=lambda rows: scores[list(rows)].sum())
+    assert np.flatnonzero(chosen_exactly(scores, np.zeros(13), 6, batch)).tolist() == list(best)
+
+
+def test_equals_are_chosen_alike_whatever_the_order_of_rows(model):
+    classifier, _, _ = model
+    X, key, group = np.zeros((20, 2)), np.arange(20), np.resize(["a", "b"], 20)
+    mixed = np.random.default_rng(0).permutation(20)
+    decided = []
+    for order in (key, mixed):
+        given = {"key": key[order], "columns": {"group": group[order]}}
+        with pytest.warns(UserWarning, match="no 7 of these rows keep"):
+            decided.append(classifier.predict(X[order], exactly=7, **given))
+    assert (decided[0][mixed] == decided[1]).all()
+
+
+def test_churn_counts_decisions_of_the_existing_model_by_name():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 2))
+    y = np.where(X[:, 0] + random.normal(size=300) > 0, "yes", "no")
+    columns = {"live": np.where(X[:, 1] > 0, "yes", "no")}
+    classifier = rb.RateConstrainedClassifier('churn(versus="live") <= 0.3', random_state=0)
+    classifier.fit(X, y, columns=columns)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        decided = classifier.predict(X, exactly=150, columns=columns)
+    assert (decided == "yes").sum() == 150
+    assert (decided != columns["live"]).mean() <= 0.3
+
+
+@pytest.mark.parametrize("how", [{"known": "group"}, {"method": "game", "confidence": None}])
+def test_known_groups_and_mixtures_keep_promises_among_them(how):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 2))
+    group = np.where(random.random(300) < 0.5, "a", "b")
+    y = X[:, 0] + (group == "a") + random.normal(size=300) > 0
+    classifier = rb.RateConstrainedClassifier(
+        "statistical_parity(group, slack=0.05)", training=rb.Training(epochs=60), random_state=0, **how
+    ).fit(X, y, columns={"group": group})
+    decided = classifier.predict(X, exactly=90, columns={"group": group})
+    assert decided.sum() == 90
+    rates = [decided[group == each].mean() for each in "ab"]
+    assert max(abs(rate - 0.3) for rate in rates) <= 0.05 + 1e-9
+
+
+def test_a_referral_is_no_yes_or_no():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 2))
+    y = np.where(X[:, 0] + random.normal(size=200) > 0, "yes", "no")
+    classifier = rb.RateConstrainedClassifier(
+        "referred() <= 0.2", objective="error_rate(decided) + 0.2 * referred()", refer="ask"
+    ).fit(X, y)
+    with pytest.raises(ValueError, match="without refer="):
+        classifier.predict(X, exactly=10)

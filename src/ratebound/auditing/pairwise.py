@@ -96,6 +96,16 @@ class PairMoves:
     many: Array  # (slices,) the most
     times: Array  # (1+m, slices) what each value is of the rates
 
+    @property
+    def alone(self) -> Array:
+        """How many rows (slices,) the side of a rate with fewer has; or how many queries."""
+        return self.many if len(self.places) == 1 else self.few
+
+    @property
+    def more(self) -> Array:
+        """By how much (slices,) a variance is more than that of these rows about their own mean."""
+        return np.asarray(self.alone / np.maximum(self.alone - 1, 0.5))
+
     def rates(self, right: Array) -> tuple[Array, Array]:
         """The rates (slices,) where pairs are ranked right (P,) so, and what rows add to them."""
         shares, influence = np.zeros(len(self.among)), np.zeros((len(self.among), self.drawn))
@@ -110,24 +120,28 @@ class PairMoves:
     def errors(self, right: Array) -> PairErrors:
         """How the objective and all violations vary."""
         shares, influence = self.rates(right)
-        variances = (influence**2).sum(axis=1) * self.drawn / max(self.drawn - 1, 1)
+        variances = (influence**2).sum(axis=1) * self.more
         rows = np.clip(shares * (1 - shares) / np.maximum(variances, 1e-300), self.few, self.many)
         size = np.sqrt(np.maximum((influence**2).sum(axis=1), 1e-300))
         alike = (influence @ influence.T) / np.outer(size, size)
         np.fill_diagonal(alike, 1.0)
-        return PairErrors(self.times, shares, np.where(variances > 0, rows, self.few), alike)
+        told = (variances > 0) & (self.alone > 1)
+        return PairErrors(self.times, shares, np.where(told, rows, self.few), alike)
 
     def of(self, decided: Array, some: Array | slice = slice(None)) -> tuple[Array, Array, Array]:
         """How far `some` rows or queries move each promise, (m, k), where pairs are so ranked (P,).
 
-        Also the variances (m,) by all rows and by two imagined ones of each rate, one that ranks right
-        and one that does not, and the share (m,) of them that is not imagined.
+        Also the variances (m,) by all rows and by two imagined ones of each rate, one that is ranked
+        right in all pairs and one in none, and the share (m,) of them that is not imagined. Imagined
+        rows are of the side with fewer, of which one may say all and show no variance.
         """
         right, times = np.asarray(decided) > 0, self.times[1:]
         shares, influence = self.rates(right)
-        moved, rows = times @ influence, self.errors(right).rows
-        variances = (moved**2).sum(axis=1) * self.drawn / max(self.drawn - 1, 1)
-        imagined = ((1 - shares) ** 2 + shares**2) / np.maximum(rows, 1.0) ** 2
+        moved = times @ influence
+        spoken_of = times != 0
+        more = np.where(spoken_of, self.more, 1.0).max(axis=1, initial=1.0)
+        variances = (moved**2).sum(axis=1) * more
+        imagined = ((1 - shares) ** 2 + shares**2) / (self.alone + 1) ** 2
         whole = variances + times**2 @ imagined
         return moved[:, some], whole, variances / np.maximum(whole, 1e-300)
 

@@ -59,7 +59,7 @@ from ratebound.problem.labels import Labels, labels_of, with_referral
 from ratebound.problem.problem import Asked, Problem, as_problem, from_plain, to_plain
 from ratebound.rates.expressions import FIRST, Constraint
 from ratebound.rates.general import refuse_general
-from ratebound.rates.kinds import TWO, Classes, check_decided, label_classes, referral_of
+from ratebound.rates.kinds import KINDS, TWO, Classes, check_decided, label_classes, referral_of
 from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Name, Value, column_text, plain_value
 from ratebound.tables.bins import Bins
@@ -163,6 +163,11 @@ class Monitor(Documented):
         remedy = "Leave it out of the problem given here, and audit it now and then: rb.audit."
         refuse_general(problem.subject_to, "a monitor, which sees decisions,", remedy)
         check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
+        if any(KINDS[rate.kind].pairs for rate in problem.rates):
+            raise ValueError(
+                "a monitor counts decisions on single rows, but ranked_right counts pairs: audit a "
+                "ranker on new rows now and then, ranker.audit(X, y)"
+            )
         if not (promises := _promises(problem)):
             raise ValueError("the problem makes no promises, so there is nothing to watch")
         self.problem = problem

@@ -47,8 +47,8 @@ FACTORS = 2.0 ** -np.arange(1, 11), np.linspace(0.5, 1.5, 17), np.linspace(0.94,
 LEAST = 1e-3  # of what ranking a pair right is worth at most, that it is worth at least
 
 
-class TooManyGroups(ValueError):
-    """Rows of one side are in more groups than are learned one by one."""
+class NotLearned(ValueError):
+    """A problem that is not learned from what rows are: it has to be played."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +126,8 @@ def learned_of_pairs(
     """The rules for a problem on pairs within folds, by a forecast of their rows; `fold` is (n,)."""
     pairs, count = compiled.first, int(fold.max()) + 1
     assert isinstance(pairs, Pairs)
+    if compiled.goal is not None:
+        raise NotLearned(f"{compiled.problem.objective} is no sum of rates: use method='game'")
     rows, conditions = _standing_rows(pairs, compiled.problem)
     of = fold[rows.place]
     learned = compile(
@@ -133,7 +135,7 @@ def learned_of_pairs(
     )
     sides = [len(np.unique(learned.cells[rows.good == good])) for good in (True, False)]
     if max(sides) > MOST_CELLS:
-        raise TooManyGroups(
+        raise NotLearned(
             f"the promises tell {max(sides):,} groups apart, of at most {MOST_CELLS} that the plug-in "
             "learns: use method='game'"
         )

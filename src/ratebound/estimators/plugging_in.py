@@ -419,7 +419,9 @@ def priced(curve: Curve, point: Point, reached: float, fine: bool, what: str) ->
     asked_for = curve.asked
     assert asked_for is not None
     said = f"On new rows like these {what} together with a confidence of {about(reached)}"
-    if reached >= asked_for - NEAR or not fine:
+    if not fine:
+        return f"{said}."
+    if reached >= asked_for - NEAR:
         return f"{said}{near(reached, asked_for)}."
     asked = f"{said}, where {100 * asked_for:.10g}% was asked for"
     if curve.cut_short:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -27,7 +27,7 @@ from ratebound.estimators.choices import Training, as_learner, as_plug_in, plug_
 from ratebound.estimators.finishing import given_seed
 from ratebound.estimators.given import asked_for, encoding_for
 from ratebound.estimators.pair_game import PairGame
-from ratebound.estimators.pair_rules import TooManyGroups, chosen_order, learned_of_pairs
+from ratebound.estimators.pair_rules import NotLearned, chosen_order, learned_of_pairs
 from ratebound.estimators.policy import as_policy
 from ratebound.estimators.ranking import Ranking, pairs_of
 from ratebound.game.learner import Answering, Learner
@@ -210,7 +210,7 @@ class RateConstrainedRanker(BaseEstimator):
         self.solution_, self.status_, self.trace_ = own, own.status, trace
         self.constraints_ = compiled.constraints
         self.violations_ = dict(zip(compiled.labels, own.violations["train"].tolist(), strict=True))
-        self.objective_ = problem.shown(own.objectives["train"])
+        self.objective_ = own.objectives["train"]
         names = frame_columns(given.rows.X) or range(np.shape(given.rows.X)[1])
         self.n_features_in_ = len(names)
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
@@ -245,7 +245,7 @@ class RateConstrainedRanker(BaseEstimator):
         tried: list[_Found] = []
         for learner in learners:
             folds = dealt(given, problem.columns, learner.folds or FOLDS, seed)
-            inside = given.within(folds)
+            inside = within(given, folds)
             encoding = encoding_for(inside.rows, learner, self.features)
             compiled = compile(problem, inside.seen_through(encoding.transform, problem.columns))
             learner = learner.prepared(encoding.names, encoding.codes, inside.rows.size)
@@ -253,7 +253,7 @@ class RateConstrainedRanker(BaseEstimator):
                 try:
                     epochs = training.epochs
                     rules = learned_of_pairs(compiled, learner, folds, seed, progress, epochs)
-                except TooManyGroups:
+                except NotLearned:
                     if len(learners) == 1:
                         raise
                     continue
@@ -361,6 +361,26 @@ class RateConstrainedRanker(BaseEstimator):
         check_is_fitted(self)
         return self.solution_.audit(X, y, columns, sample_weight, query=query)
 
+    def certify(self, X: Any, *given: Any, **how: Any) -> NoReturn:
+        """Refused: pairs share rows, and the tests of certificates are of independent rows.
+
+        Parameters
+        ----------
+        X : Pairs, DataFrame, array or sparse matrix
+            The rows.
+        *given : object
+            What `RateConstrainedClassifier.certify` takes.
+        **how : object
+            Its options.
+
+        Raises
+        ------
+        ValueError
+            Always. `audit` has intervals for pairs.
+        """
+        check_is_fitted(self)
+        self.solution_.certify(X, *given, **how)
+
     def save(self, path: str | Path) -> Path:
         """Write the ranker to a file; `rb.load` reads it back.
 
@@ -400,6 +420,18 @@ def dealt(pairs: Pairs, spoken_of: Sequence[Name], count: int, seed: int) -> Arr
     folds = np.empty(len(kinds), dtype=np.intp)
     folds[order] = np.arange(len(kinds)) % count
     return folds
+
+
+def within(pairs: Pairs, folds: Array) -> Pairs:
+    """The pairs of rows of one fold."""
+    try:
+        return pairs.within(folds)
+    except ValueError:
+        raise ValueError(
+            f"{pairs.rows.size:,} rows are too few to judge a ranker by rows it has not seen: they "
+            f"are dealt into {int(folds.max()) + 1} folds, and no two rows of one fold make a pair; "
+            "give more rows"
+        ) from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,12 @@ class Ranking(Policy):
             "decision_function(X), highest first, or give a number: predict(X, exactly=500)"
         )
 
+    def reasons(self, X: Any, *, columns: Any = None, key: Any = None) -> NoReturn:
+        raise TypeError(
+            "reasons are for decisions, and a ranker decides no single row: its scores are "
+            "decision_function(X), which shap.Explainer or permutation_importance explain"
+        )
+
     def certify(self, X: Any, *given: Any, **how: Any) -> NoReturn:
         raise ValueError(
             "certify tests decisions on independently drawn rows, but pairs share rows, so none of "

@@ -22,7 +22,7 @@ from ratebound.problem.frames import columns_by_name, frame_columns, some
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import Constraint, Expression
-from ratebound.rates.kinds import KINDS
+from ratebound.rates.kinds import KINDS, Classes
 from ratebound.rates.named import positive_rate
 
 COARSE = 1000  # parts of a batch that a first linear program sees
@@ -66,11 +66,13 @@ class OnBatch:
     unknown: tuple[Constraint, ...]  # they need no labels, but need columns or groups that are not here
 
 
-def promises_on(problem: Problem, X: Any, columns: Any, rows: int) -> OnBatch:
+def promises_on(
+    problem: Problem, X: Any, columns: Any, rows: int, classes: Classes | None = None
+) -> OnBatch:
     """The promises of a problem on a batch whose labels are not known."""
     checkable = [each for each in problem.constraints if _needs_no_labels(each)]
     names = columns_by_name(X if frame_columns(X) else None) | columns_by_name(columns)
-    batch = Population(None, columns={**names, " place": np.arange(rows)})
+    batch = Population(None, columns={**names, " place": np.arange(rows)}, classes=classes)
     known: list[Constraint] = []
     for each in checkable:
         try:
@@ -97,7 +99,10 @@ def chosen_exactly(scores: Array, ties: Array, count: int, batch: OnBatch) -> Ar
     if compiled is not None:
         violations = _violations(compiled, chosen)
         if not kept(violations, compiled.scale[1:]).all():
-            chosen = _best_within(scores, ties, count, compiled)
+            # In an order that does not depend on the batch's own, or equals of a program might.
+            order = np.lexsort((compiled.cells, ties, -scores))
+            own = scores[order], ties[order], compiled.cells[order]
+            chosen[order] = _best_within(*own, count, compiled)
             violations = _violations(compiled, chosen)
         broken = np.flatnonzero(~kept(violations, compiled.scale[1:]))
         if len(broken):
@@ -124,14 +129,14 @@ def _violations(compiled: Compiled, chosen: Array) -> Array:
     return violations
 
 
-def _best_within(scores: Array, ties: Array, count: int, compiled: Compiled) -> Array:
+def _best_within(scores: Array, ties: Array, cells: Array, count: int, compiled: Compiled) -> Array:
     """The best `count` rows that keep the promises or break them least, found by how many of each cell.
 
     Each cell's rows are in order, so each adds less than the one before it, and no program would take a
     row and leave out a better one of its cell. Linear programs find about how many rows of each cell are
     taken; only rows near that place are then left to an integer program.
     """
-    cells, size = compiled.cells, len(scores)
+    size = len(scores)
     order = np.lexsort((np.arange(size), ties, -scores))
     by_cell = order[np.argsort(cells[order], kind="stable")]  # each cell's rows, the best first
     sizes = np.bincount(cells, minlength=compiled.cell_count)

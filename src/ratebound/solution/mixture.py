@@ -556,7 +556,7 @@ class Mixture:
             ranks = np.unique(order, return_inverse=True)[1].reshape(-1)
             order = steps + ranks / (2.0 * (ranks.max() + 1))
         ties = self.decider.uniform(features, key, None)
-        batch = promises_on(self.problem, X, columns, rows)
+        batch = promises_on(self.problem, X, columns, rows, self.classes)
         return np.asarray(self.classes)[chosen_exactly(order, ties, count, batch).astype(int)]
 
     def decisive_scores(self, X: Any, *, columns: Any = None, key: Any = None) -> Array:
