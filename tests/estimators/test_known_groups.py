@@ -7,7 +7,7 @@ import pytest
 
 import ratebound as rb
 from ratebound.game.folding import folded
-from ratebound.learners.given import lines_of
+from ratebound.learners.given import Given, lines_of
 from ratebound.rates.expressions import FIRST
 
 from ..extras import pd
@@ -230,6 +230,23 @@ def test_onnx_graphs_decide_as_it_does(case, tmp_path):
     ours = model.solution_.predict(X.astype(np.float32), columns=columns)
     places = [list(model.solution_.classes).index(each) for each in ours]
     assert np.mean(told[0] == places) > 0.995  # but for scores that are 0 up to rounding
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"given/lines": np.ones((2, 3))}, "no line each"),
+        ({"given/lines": np.full((2, 2), np.nan)}, "no line each"),
+        ({"given/lines": np.ones((0, 2))}, "no line each"),
+        ({"given/branch 0": np.ones((3, 1))}, "do not fit its branches"),
+        ({"given/branch 0": np.full((2, 1), 7)}, "do not fit its branches"),
+    ],
+)
+def test_a_crafted_file_is_not_believed(changed, words):
+    arrays = {"given/lines": np.array([[1.0, 0.0]] * 2), "given/branch 0": np.ones((2, 1))}
+    assert Given.read(arrays, [1], 2).groups == 2
+    with pytest.raises(ValueError, match=words):
+        Given.read(arrays | changed, [1], 2)
 
 
 def test_reasons_sum_to_the_score_of_the_own_group():
