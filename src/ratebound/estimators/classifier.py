@@ -919,8 +919,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n,), default=None
             How much each row counts; by default each counts once.
         clusters : str or int, default=None
-            The column whose values tell which rows were drawn together, such as the customer where one
-            has several rows. By default each row is drawn alone.
+            The column whose values tell which rows were drawn together, such as the customer if one has
+            several rows. By default each row is drawn alone.
         key : str or int, default=None
             The column of ids that `predict` is given as ``key=``, to count the same decisions.
             By default a mixture hashes the features.

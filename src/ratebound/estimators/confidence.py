@@ -1,14 +1,15 @@
-"""How sure it is that promises hold on new rows, of a rule that was chosen among many.
+"""The confidence that promises hold on new rows, for a rule that was chosen among many.
 
-The cheapest rule that passes a fixed margin is one that chance has favoured: along all thresholds of one
-score, rates wander, and what is taken is where they first look good enough. For a single rule, the 90%
-point of a standardized deviation is 1.28; for the largest along all thresholds it is 2.3. So a rule is
-judged by how far *any* of those that it was chosen among may be off (Chernozhukov, Chetverikov and Kato,
-2013): each row's influence on each promise is multiplied by a normal number, and the largest deviation
-over the rules, promise by promise, is what room is compared with.
+The cheapest rule that passes a fixed margin is one that chance has favoured: rates vary along all
+thresholds of one score, and the first threshold that looks good enough is taken. For a single rule, the
+90% point of a standardized deviation is 1.28; for the largest along all thresholds it is 2.3. So a rule
+is judged by how far *any* of its rivals may be off (Chernozhukov, Chetverikov and Kato, 2013): each
+row's influence on each promise is multiplied by a normal number, and the room is compared with the
+largest deviation over the rules, promise by promise.
 
-The price of confidence is a curve. Along it, the rule is taken at which more would cost more than it is
-worth: a share of what the model gains over one decision for everyone, for each unit of confidence.
+The price of confidence is a curve. The chosen rule is the point on it beyond which more confidence costs
+more than it is worth: a share of the model's gain over one decision for everyone, for each unit of
+confidence.
 """
 
 from __future__ import annotations
@@ -26,25 +27,26 @@ from ratebound.base.types import Array
 from ratebound.estimators.margins import POWER, decided_alike
 from ratebound.estimators.rule_search import Rule, RuleSearch
 
-SHARES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)  # of standard errors that are asked for as margins
-DRAWS = 2000  # of the multipliers
-MOST = 2**27  # numbers that influences of rules may take
-TOGETHER = 360  # deviations of rules that are drawn together
-ROWS = 5000  # rows whose influences say how rules vary together
+SHARES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)  # margins to try, in standard errors
+DRAWS = 2000  # draws of the multipliers
+MOST = 2**27  # numbers for influences of rules, at most
+TOGETHER = 360  # deviations of rules, drawn together
+ROWS = 5000  # rows whose influences give the rules' correlations
 LOOKED = 10.0  # independent rules that the largest deviation is at most of, about
-WORTH = 0.3  # share of what a model gains that a unit of confidence may cost
-REFINED = 3  # halvings of the way to the cheapest rule that is sure enough
-SURELY = 3.0  # standard errors by which a promise is broken, however few its rows are
+WORTH = 0.3  # the share of a model's gain that a unit of confidence may cost
+REFINED = 3  # halvings on the way to the cheapest rule with enough confidence
+SURELY = 3.0  # standard errors at which a promise is broken, however few its rows are
 SMALLEST = 1e-12
-BETWEEN = 6  # points that are added on the way to the cheapest, where it goes in large steps
-FAR = 10.0  # standard errors, more than which is as good
-WIDER = (1.0, 1.25, 1.5, 1.75, 2.0)  # of the margins by which a certificate has a good chance
+BETWEEN = 6  # points added on the way to the cheapest, if its steps are large
+FAR = 10.0  # standard errors; more make no difference
+WIDER = (1.0, 1.25, 1.5, 1.75, 2.0)  # multiples of the margins that give a certificate a good chance
 
 
 def deviations(influence: Array, random: np.random.Generator) -> Array:
-    """Draws (B, N, m) of how far N rules may be off in m promises, together, in standard errors.
+    """Draws (B, N, m) of the joint deviations of N rules in m promises, in standard errors.
 
-    `influence` (N, m, columns) has the length 1, as by `standardized`. Each column gets a normal number.
+    `influence` (N, m, columns) has the length 1, as from `standardized`. Each column gets a normal
+    number.
     """
     flat = influence.reshape(-1, influence.shape[-1])
     values, vectors = np.linalg.eigh((flat @ flat.T).astype(float))
@@ -57,8 +59,9 @@ def deviations(influence: Array, random: np.random.Generator) -> Array:
 def standardized(moved: Array, real: Array) -> Array:
     """How far some rows move each promise, (m, rows), in standard errors (m, rows + m).
 
-    `real` (m,) is the share of the variances that is not by imagined rows. What these add is in the last
-    m columns, one a promise: a recall of 1 that no row here moves may still be less than 1 on new rows.
+    `real` (m,) is the share of the variances that is not from imagined rows. The imagined rows' part is
+    in the last m columns, one per promise: a recall of 1 that no row here moves may still be less than 1
+    on new rows.
     """
     own = moved - moved.mean(axis=1, keepdims=True)
     length = np.linalg.norm(own, axis=1)
@@ -69,7 +72,7 @@ def standardized(moved: Array, real: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A rule on the way, found with margins."""
+    """A rule on the curve, solved with margins."""
 
     rule: Rule
     margins: Array  # (m,)
@@ -77,32 +80,32 @@ class Point:
 
     @property
     def kept(self) -> Array:
-        """Of the margins, what the rule keeps (m,): all of them may be too much for any rule."""
+        """The part (m,) of the margins that the rule keeps: all of them may be too much for any rule."""
         return np.clip(-self.rule.violations, 0.0, np.maximum(self.margins, 0.0))
 
     @property
     def room(self) -> Array:
-        """To spare in each promise, in standard errors (m,)."""
+        """The room in each promise, in standard errors (m,)."""
         return -self.rule.violations / np.maximum(self.errors, SMALLEST)
 
 
 @dataclass(eq=False)
 class Curve:
-    """Rules at rising margins, and how sure each is."""
+    """Rules at rising margins, and their confidence."""
 
     rules: RuleSearch
     seed: int
     clock: TimeLimit
-    asked: float | None  # the confidence; None if no way is walked, and points are only those given
+    asked: float | None  # the confidence; None if only the given points are used
     points: list[Point] = field(default_factory=list)
-    cut_short: bool = False  # for want of time
-    few: dict[int, tuple[int, int]] = field(default_factory=dict)  # promises let go, for want of rows
+    cut_short: bool = False  # for lack of time
+    few: dict[int, tuple[int, int]] = field(default_factory=dict)  # promises given up for lack of rows
 
     def __post_init__(self) -> None:
         if self.asked is None:
             return
         if self.rules.promises:
-            # Of this many promises all are to be shown together.
+            # All of these promises must be shown together.
             self.few = self.rules.few_rows(float(ndtri(1 - (1 - self.asked) / self.rules.promises)))
         first = self.add(self._margins(np.zeros(self.rules.promises)))
         broken = {place for place in self.few if -first.room[place] > SURELY}
@@ -118,7 +121,7 @@ class Curve:
                 break
             point = self.add(self._margins(share * first.errors))
             if worst_violation(point.rule.violations + point.margins, self._scale) > TOLERANCE:
-                break  # more cannot be kept at all
+                break  # no rule keeps more
             if point.room[self.shown].min() > enough:
                 break
 
@@ -128,11 +131,11 @@ class Curve:
 
     @property
     def shown(self) -> Array:
-        """Which promises (m,) confidence is bought for: all that are not let go for want of rows."""
+        """Which promises (m,) need confidence: all that are not given up for lack of rows."""
         return ~np.isin(np.arange(self.rules.promises), list(self.few))
 
     def _margins(self, margins: Array) -> Array:
-        """These margins (m,) where promises are asked for, and -inf where they are not."""
+        """These margins (m,) for promises that are required, and -inf for the others."""
         return np.where(self.shown, margins, -np.inf)
 
     def _out_of_time(self) -> bool:
@@ -148,7 +151,7 @@ class Curve:
 
     @cached_property
     def largest(self) -> Array:
-        """Draws (B, m) of the largest deviation, in standard errors, over the rules chosen among."""
+        """Draws (B, m) of the largest deviation, in standard errors, over the candidate rules."""
         rules, m = self.rules, self.rules.promises
         random = np.random.default_rng(self.seed)
         rows = rules.drawn
@@ -161,10 +164,10 @@ class Curve:
         return deviations(influence, random).max(axis=1)
 
     def _chosen_among(self, most: int) -> list[Array]:
-        """The weights of rules on the way, and of some of all others that might have been chosen.
+        """The weights of rules on the curve, and of a sample of other possible choices.
 
-        Also of those that look bad: which look good is what chance decides. What costs more than any on
-        the way, such as nearly the same decision for everyone, is not chosen by chance.
+        Rules that look bad are included: which rules look good is a matter of chance. A rule that costs
+        more than any on the curve, such as nearly one decision for everyone, is not chosen by chance.
         """
         own = [point.rule.weights for point in self.points][:most]
         dearest = max(point.rule.objective for point in self.points)
@@ -174,12 +177,12 @@ class Curve:
         return [*own, *weights[random.choice(len(weights), count, replace=False)]]
 
     def confidence(self, point: Point, *, shown: bool = False) -> float:
-        """The confidence with which all promises hold on new rows, of a rule chosen as these were.
+        """The confidence with which all promises hold on new rows, for a rule chosen like these.
 
-        With `shown`, those that are not let go for want of rows.
+        With `shown`, only the promises that are not given up for lack of rows.
 
-        It is that of a test: a rule that breaks a promise is said to keep all of them with a confidence
-        of c or more in at most a share 1 - c of all samples.
+        It is the confidence of a test: for a rule that breaks a promise, it is c or more in at most a
+        share 1 - c of all samples.
         """
         if not self.rules.promises:
             return 1.0
@@ -187,7 +190,7 @@ class Curve:
         return float((self.largest[:, own] <= point.room[own]).all(axis=1).mean())
 
     def refined(self, confidence: float) -> None:
-        """Add points between the last that is not sure enough and the first that is."""
+        """Add points between the last one without enough confidence and the first one with it."""
         for _ in range(REFINED):
             ordered = sorted(self.points, key=lambda point: float(point.margins[self.shown].sum()))
             sure = [self.confidence(point, shown=True) >= confidence for point in ordered]
@@ -199,8 +202,8 @@ class Curve:
     def safest_first(self, confidence: float, share: float) -> list[Point]:
         """Points from the safest to the cheapest, for a certificate on this share of all rows.
 
-        Those that were walked along keep promises on new rows; fewer rows, set aside, must show it too.
-        The first test that fails is the last, so there are points between those that are far apart.
+        Points on the curve keep promises on new rows; the fewer rows set aside must show it too. The
+        first test that fails is the last, so points are added between distant ones.
         """
         there = math.sqrt((1.0 - share) / share)
         needed = float(ndtri(confidence)) * there + float(ndtri(POWER)) * math.hypot(1.0, there)
@@ -219,7 +222,7 @@ class Curve:
         return self._kept_at_less_than(alike)
 
     def _kept_at_less_than(self, alike: float) -> list[Point]:
-        """The different points that keep all promises and cost no more, the safest first."""
+        """The distinct points that keep all promises and cost no more, the safest first."""
         fine = {
             point.rule.place: point
             for point in self.points
@@ -229,16 +232,17 @@ class Curve:
         return sorted(fine.values(), key=lambda point: -float(point.room.min(initial=np.inf)))
 
     def _retake(self) -> None:
-        """For each point the cheapest rule of all: one that was found later may be cheaper."""
+        """For each point the cheapest rule of all: a later one may be cheaper."""
         for place, point in enumerate(self.points):
             rule = self.rules.cheapest(point.margins)
             if rule.place != point.rule.place:
                 self.points[place] = Point(rule, point.margins, self.rules.errors(rule))
 
     def chosen(self, confidence: float, gain: float) -> Point:
-        """The point that is worth its price, if `gain` is what the model is worth.
+        """The point that is worth its price, given the model's `gain`.
 
-        What is let go for want of rows is kept on these rows nevertheless, if that is worth its price.
+        A promise that is given up for lack of rows is still kept on these rows, if that is worth its
+        price.
         """
         self.refined(confidence)
         self._retake()

@@ -309,7 +309,7 @@ class _Aim:
             return ""
         wanted = self.errors.margins(self.confidence)
         short = int(np.argmax(wanted / np.maximum(self.room, SMALLEST)))
-        if self.room[short] <= LEFT * wanted[short]:  # no number of rows makes room if there is none
+        if self.room[short] <= LEFT * wanted[short]:  # more rows do not create room
             return (
                 f": {self.compiled.constraints[short]} has no margin at a price worth paying; relax "
                 "it, or use a stronger model"

@@ -301,7 +301,7 @@ class Difference:
     """How much larger one option's numbers are than another's, split by split."""
 
     mean: float
-    error: float  # standard error of the mean; 0 for a single split, where it is unknown
+    error: float  # standard error of the mean; 0 (unknown) for a single split
 
     def __str__(self) -> str:
         return f"{self.mean:.4f}" + (f" (± {self.error:.4f})" if self.error > 0 else "")

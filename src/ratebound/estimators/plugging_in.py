@@ -1,12 +1,13 @@
-"""The search by the plug-in learner: learn P(cell | x) once, then walk along margins to one rule.
+"""The search with the plug-in learner: learn P(cell | x) once, then choose a rule on rising margins.
 
 1. `judge`: rows are split into folds. Rows that were drawn together are in the same fold.
-2. `learn`: each row gets its forecast by models that did not see it.
-3. `walk`: at rising margins the best single rule is found, by its rates out of fold.
-4. `choose`: the rule is taken that is as sure as asked, or where more would cost more than it is worth.
+2. `learn`: each row gets its forecast from models that did not see it.
+3. `walk`: at each of several rising margins the best single rule is found, by its rates out of fold.
+4. `choose`: the rule with the requested confidence is taken, or the one beyond which more would cost too
+   much.
 
-What is deployed are the models of the folds, so rates out of fold are those of what is deployed. One
-rule decides, without chance; only where none keeps the promises, and a mixture does, rules are mixed.
+The models of the folds are deployed, so rates out of fold are the deployed model's rates. One rule
+decides, without chance; rules are mixed only if no rule keeps the promises but a mixture does.
 """
 
 from __future__ import annotations
@@ -76,22 +77,22 @@ FEW = (
 RULES = SearchWords(
     "No rule or mixture of them", "any mixture of the rules", "use a stronger model, or other features"
 )
-NEAR = 0.02  # how much less than asked for is near enough
+NEAR = 0.02  # a confidence that is lower by this is near enough
 POINTS = 8  # linear problems on the way to a goal, at most
-WORTH = 1e-5  # of the goal that another of them has to gain
-AT_ONCE = 2**16  # rows that many others share their features with, that are computed with at a time
+WORTH = 1e-5  # of the goal: the gain that another of them needs
+AT_ONCE = 2**16  # rows with widely shared features that are processed at a time
 
 
 def cannot(compiled: Compiled, asked: Search, learner: Learner) -> str:
-    """Why a problem cannot be asked of the plug-in learner, in words; empty if it can."""
+    """Why the plug-in learner cannot solve a problem, in words; empty if it can."""
     if compiled.general:
         names = ", ".join(str(each.left) for _, each in compiled.general)
         return f"{names} cannot be learned: it is a function, which a model has to descend"
     for block in compiled.blocks:
         if block.at != 0:
-            return f"it decides at 0 alone, and {_speaking(compiled, block)} is of another threshold"
+            return f"it decides only at 0, but {_speaking(compiled, block)} uses another threshold"
     if any_shared(compiled.populations) and (why := _why_not_gathered(asked, learner)):
-        return f"some rows are with other processes, {why}"
+        return f"some rows are in other processes, {why}"
     if compiled.stored and (why := learner.why_not_stored):  # type: ignore[attr-defined]
         return str(why)
     if asked.known and compiled.stored:
@@ -101,16 +102,16 @@ def cannot(compiled: Compiled, asked: Search, learner: Learner) -> str:
         return f"{by} has {groups} values that decisions may use, and {MOST_KNOWN} is the most"
     of_ratios = any(isinstance(p.left, Ratio) for p in compiled.problem.constraints)
     if asked.certify is not None and of_ratios and referral_of(compiled.classes) is None:
-        return "a certificate of a ratio asks for its bound to be raised"
+        return "a certificate of a ratio needs a raised bound"
     if not asked.takes_any_rule:
-        return "the solution is to be made of the iterates of a game"
+        return "the solution must be made of the iterates of a game"
     if learner.style == "table" and frame_columns(compiled.first.X) and (what := regressed(compiled)):
-        return f"{what} are learned from numbers, and the model reads a table"
+        return f"{what} are learned from numbers, but the model reads a table"
     return ""
 
 
 def _why_not_gathered(asked: Search, learner: Learner) -> str:
-    """Why the rows of all processes cannot be put together in each of them; empty if they can."""
+    """Why the rows of all processes cannot be gathered in each of them; empty if they can."""
     if asked.known:
         return f"and decisions may use {', '.join(asked.known)}"
     if in_collective():
@@ -132,26 +133,26 @@ def _speaking(compiled: Compiled, block: Block) -> str:
 
 
 def search_rules(asked: Search) -> SearchResult:
-    """The solution of a problem on its rows, by a forecast of their cells."""
+    """The solution of a problem on its rows, from a forecast of their cells."""
     learner = asked.learner
-    # What tells the parts of a goal apart is learned, as well as what promises tell apart.
+    # The parts of a goal are learned, as well as the groups of promises.
     compiled = asked.compiled if asked.compiled.whole is None else asked.compiled.whole
     if compiled.stored and asked.together is None and asked.for_new_rows:
         asked = replace(asked, together=copied(compiled))
     apart = len(compiled.cells) if asked.together is None else int(asked.together.max()) + 1
     split = folded(compiled, min(learner.folds or 5, max(3, apart)), asked.seed, asked.together)
-    assert isinstance(learner, Forecasting)  # as all that cross-fit are
+    assert isinstance(learner, Forecasting)  # like all learners that cross-fit
     epochs = asked.training.epochs
     forecast, outside = learner.learn(compiled, split, asked.seed, asked.progress, epochs)
     known = known_rows(compiled, asked.known)
     with working("solving", asked.progress):
-        found = _solved(asked, compiled, forecast, outside, split)
+        result = _solved(asked, compiled, forecast, outside, split)
         if known is None:
-            return found
+            return result
         forecast = given_groups(compiled, forecast, split.of, known.of, len(known.groups))
         inputs = inputs_of(compiled, tables=forecast.tables)
         outside = values_on(forecast, inputs, split.of, known.of)
-        return better(_solved(asked, compiled, forecast, outside, split, known), found, asked)
+        return better(_solved(asked, compiled, forecast, outside, split, known), result, asked)
 
 
 def _solved(
@@ -162,11 +163,11 @@ def _solved(
     split: Folded,
     known: KnownRows | None = None,
 ) -> SearchResult:
-    """The solution among the rules of a forecast, by its values (J, n) out of fold."""
+    """The solution among the rules of a forecast, from its values (J, n) out of fold."""
     alike = shared(compiled)
     if len(alike):
-        # What is decided of features that many rows have is decided of all of them. Models of single
-        # folds may disagree there; and a row more or less among so many teaches a model little.
+        # A decision on widely shared features is a decision on all their rows. Models of single folds
+        # may disagree there, and one row more or less among so many changes a model little.
         given = inputs_of(compiled, tables=forecast.tables)
         for some in np.array_split(alike, 1 + len(alike) // AT_ONCE):
             group = None if known is None else known.of[some]
@@ -181,15 +182,15 @@ def _solved(
 
 
 def better(known: SearchResult, blind: SearchResult, asked: Search) -> SearchResult:
-    """The result by known groups, or the one without, whichever is worth more out of fold."""
+    """The result with known groups, or the one without, whichever is worth more out of fold."""
     assert blind.rules is not None
     results = known, blind
     fine = [each.solution.status.feasible or each.lets_go for each in results]
     if not all(fine):
         worth = [-each.solution.status.violation for each in results]
     else:
-        plain, found = blind.rules.objectives([0])[0], blind.solution.record.objectives[OUT_OF_FOLD]
-        gain = gained(blind.rules.by_goal or blind.rules.compiled, plain, found)
+        plain, result = blind.rules.objectives([0])[0], blind.solution.record.objectives[OUT_OF_FOLD]
+        gain = gained(blind.rules.by_goal or blind.rules.compiled, plain, result)
         worth = [-each.solution.record.objectives[OUT_OF_FOLD] for each in results]
         if asked.confidence is not None:
             sure = [min(each.solution.status.confidence or 0.0, asked.confidence) for each in results]
@@ -199,16 +200,16 @@ def better(known: SearchResult, blind: SearchResult, asked: Search) -> SearchRes
     if worth[0] >= worth[1]:
         return known
     own = blind.solution.status
-    said = f"It does not use {', '.join(asked.known or ())}, by which it would be no better."
-    message = f"{own.message.removesuffix('.')}. {said}"
+    note = f"It does not use {', '.join(asked.known or ())}, since that would not make it better."
+    message = f"{own.message.removesuffix('.')}. {note}"
     return replace(blind, solution=blind.solution.recorded(status=replace(own, message=message)))
 
 
 def at_its_levels(compiled: Compiled, known: Rules) -> Compiled:
-    """A problem whose ratios are compared at the levels that are best for the rules of a forecast.
+    """A problem whose ratios are compared at the best levels for the rules of a forecast.
 
-    What was learned is the same at all levels, and the rules of each are solved in a moment; of a goal
-    that is not a sum, along its tangent where it is best without these comparisons.
+    The forecast is the same at all levels, and the rules at each level are solved quickly; for a goal
+    that is not a sum, along its tangent at the best point without these comparisons.
     """
     asked, tangent = compiled.problem.asked, np.empty(0)
     if compiled.goal is not None:
@@ -227,17 +228,17 @@ def at_its_levels(compiled: Compiled, known: Rules) -> Compiled:
 
 
 def what_if(known: Rules, problem: Problem) -> tuple[Rules, Rule]:
-    """The cheapest rule that keeps other promises on the same rows, out of fold, and what it was of.
+    """The cheapest rule that keeps other promises on the same rows, out of fold, after all its rules.
 
-    For answers at once: no columns are read, nothing is fitted, and there are no margins and no band, so
-    nothing is said of new rows. On 20,000 rows it takes tens of milliseconds.
+    It gives answers at once: no columns are read, nothing is fitted, and there are no margins, so there
+    is no statement about new rows. On 20,000 rows it takes tens of milliseconds.
     """
     rules = learned_rules(compile_again(known.compiled, problem), known)
     return rules, rules.quickly(np.zeros(rules.promises))
 
 
 def learned_rules(compiled: Compiled, known: Rules) -> Rules:
-    """The rules for another problem on the same rows, of what was learned for `known`."""
+    """The rules for another problem on the same rows, from the forecast of `known`."""
     if compiled.goal is None:
         return rules_for(compiled, known)
     assert compiled.whole is not None
@@ -245,10 +246,10 @@ def learned_rules(compiled: Compiled, known: Rules) -> Rules:
 
 
 def for_goal(compiled: Compiled, known: Rules) -> Rules:
-    """The rules at the linear problem that stands for a goal where the goal is best.
+    """The rules for the linear problem that represents a goal at its best point.
 
-    As in a game: the best mixture of all rules so far is found exactly, and the goal's tangent there is
-    what the next rules are for.
+    As in a game, the best mixture of all rules so far is found exactly, and the next rules are for the
+    goal's tangent there.
     """
     goal = compiled.goal
     assert goal is not None
@@ -276,7 +277,7 @@ def for_goal(compiled: Compiled, known: Rules) -> Rules:
 
 
 def along_tangent(compiled: Compiled, weights: Array, known: Rules) -> Rules:
-    """The rules for a sum of a goal's pieces at weights (q,), in its place."""
+    """The rules for a sum of a goal's pieces at weights (q,), in place of the goal."""
     none = np.zeros(len(compiled.constraints))
     point = Linearization(weights, none, (np.empty((0, len(weights))), none[:0]))
     rules = rules_for(replace(at_point(compiled, point), problem=compiled.problem), known)
@@ -288,40 +289,40 @@ def solved_rules(asked: Search, rules: Rules) -> SearchResult:
     """The solution among the rules of a forecast."""
     from ratebound.estimators.search import SearchResult
 
-    found = chosen_rule(rules, asked.confidence, asked.clock)
+    chosen = chosen_rule(rules, asked.confidence, asked.clock)
     safer: list[Point] = []
     if asked.certify is not None and asked.confidence is not None:
-        safer = found.curve.safest_first(asked.confidence, asked.certify)
-    if found.groupings is not None:
-        safer = [each for each in safer if (found.groupings.rooms(each.rule) >= -TOLERANCE).all()]
-    solution = found.solved(found.point)
+        safer = chosen.curve.safest_first(asked.confidence, asked.certify)
+    if chosen.groupings is not None:
+        safer = [each for each in safer if (chosen.groupings.rooms(each.rule) >= -TOLERANCE).all()]
+    solution = chosen.solved(chosen.point)
     return SearchResult(
         solution,
-        found.point.kept,
-        tuple((found.solved(each), each.kept) for each in safer),
+        chosen.point.kept,
+        tuple((chosen.solved(each), each.kept) for each in safer),
         0,
-        found.trace,
+        chosen.trace,
         0,
-        partial(pool_at, found.trace),
-        lambda room: found.of_rule(rules.best(room)),
+        partial(pool_at, chosen.trace),
+        lambda room: chosen.of_rule(rules.best(room)),
         rules,
-        found.only_few(solution.status),
+        chosen.only_few(solution.status),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenRule:
-    """The rule that was chosen, the curve it was chosen from, and all candidates."""
+    """The chosen rule, the curve it was chosen from, and all candidates."""
 
     rules: Rules
     curve: Curve
     point: Point
     trace: Trace
     confidence: float | None  # asked for
-    groupings: Groupings | None  # for each of which promises are to hold, if that was asked for
+    groupings: Groupings | None  # promises must hold for each of these, if that was asked for
 
     def solved(self, point: Point) -> Mixture:
-        """A point of the curve as it is deployed."""
+        """The deployed model for a point of the curve."""
         own = self.of_rule(point.rule)
         status = own.status
         if self.confidence is not None and self.rules.promises:
@@ -336,14 +337,14 @@ class ChosenRule:
         return own.recorded(status=status)
 
     def _never_refers(self, rule: Rule) -> bool:
-        """Whether rows may be referred and none is."""
+        """Whether rows may be referred but none is."""
         classes = self.rules.compiled.classes
         if referral_of(classes) is None:
             return False
         return not (self.rules.decided(rule.weights) == len(classes) - 1).any()
 
     def of_rule(self, rule: Rule) -> Mixture:
-        """A rule as it is deployed, with its values out of fold and on the training rows."""
+        """The deployed model for a rule, with its values out of fold and on the training rows."""
         compiled, trace = self.rules.compiled, self.trace
         if rule.place + 1 not in trace.round:
             trace = self.rules.trace([rule.place])
@@ -366,7 +367,7 @@ class ChosenRule:
             status = status_in(RULES, trace.constraints, broken, others, trace.scale)
 
         @cache
-        def there() -> Outcome:  # five passes over the rows, for those who ask
+        def there() -> Outcome:  # it takes five passes over the rows, so it is done on request
             if drawn:
                 return evaluate(own, compiled)
             objective, *violations = self.rules.deployed(rule.weights)
@@ -385,12 +386,12 @@ class ChosenRule:
         )
 
     def only_few(self, status: Status) -> bool:
-        """Whether promises are broken, and only such as were let go for want of rows."""
+        """Whether promises are broken, but only ones that were given up for lack of rows."""
         few = {self.rules.compiled.constraints[place] for place in self.curve.few}
         return bool(status.broken) and few.issuperset(status.broken)
 
     def _words(self, point: Point, reached: float, status: Status) -> str:
-        """How likely the promises hold on new rows, and what more of that would cost."""
+        """The confidence that the promises hold on new rows, and the cost of more."""
         fine = status.feasible or self.only_few(status)
         if not self.curve.few:
             return priced(self.curve, point, reached, fine, "all hold")
@@ -401,20 +402,20 @@ class ChosenRule:
         return f"{priced(self.curve, point, shown, fine, 'all the others hold')} {every}"
 
     def _few_rows(self) -> str:
-        """Which promises cannot be shown on so few rows, and how many it would take."""
+        """Which promises cannot be shown on so few rows, and how many rows are needed."""
         few = list(self.curve.few.items())
         told = [
             f"{self.rules.compiled.constraints[place]} ({have:,} rows, at least {takes:,} needed)"
             for place, (have, takes) in few[:MOST_NAMED]
         ]
         told += [f"{len(few) - MOST_NAMED} more"] * (len(few) > MOST_NAMED)
-        return f"What cannot be shown on so few rows, whatever is decided: {'; '.join(told)}."
+        return f"No decisions could show these on so few rows: {'; '.join(told)}."
 
 
 def priced(curve: Curve, point: Point, reached: float, fine: bool, what: str) -> str:
-    """How sure it is that `what` holds on new rows, and what more of that would cost.
+    """The confidence that `what` holds on new rows, and the cost of more.
 
-    `fine` is whether what is asked for is kept on these rows.
+    `fine` says whether the promises are kept on these rows.
     """
     asked_for = curve.asked
     assert asked_for is not None
@@ -455,16 +456,16 @@ def chosen_rule(rules: Rules, confidence: float | None, clock: TimeLimit) -> Cho
     if groupings is not None:
         point = groupings.kept_by(curve, point)
     ended = "time" if curve.cut_short else "gap"
-    found = rules.trace((each.rule.place for each in curve.points), ended)
-    return ChosenRule(rules, curve, point, found, confidence, groupings)
+    candidates = rules.trace((each.rule.place for each in curve.points), ended)
+    return ChosenRule(rules, curve, point, candidates, confidence, groupings)
 
 
 def pool_at(trace: Trace, margins: Array) -> Pool:
-    """What a rule with such margins is chosen from, for prices."""
+    """The pool for a rule with such margins, for prices."""
     tight = replace(trace, violations=trace.violations + margins)
     return replace(pool_of_candidates(tight), margins=margins)
 
 
 def errors_only(compiled: Compiled) -> bool:
-    """Whether nothing is promised and nothing but errors counts, so that the plain model is best."""
+    """Whether there are no promises and only errors count, so that the plain model is best."""
     return compiled.problem.objective == error_rate() and not compiled.constraints

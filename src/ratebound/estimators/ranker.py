@@ -1,9 +1,9 @@
 """A ranker that keeps promises about pairs: fit, decision_function, audit, save.
 
-Rows are dealt into folds, and only rows of one fold make pairs. So a model that sees no pair of a fold
-has seen none of its rows, and pairs are judged by models that know neither of their rows. The plug-in
-learns once how likely each row is to stand first (`pair_rules`); where it keeps no ranking's promises,
-or a model is made to be played, the game is (`pair_game`).
+Rows are split into folds, and only rows of one fold make pairs. So a model that sees no pair of a fold
+has seen none of its rows, and pairs are judged by models that have seen neither row. The plug-in learns
+once how likely each row is to come first (`pair_rules`). If it cannot keep the promises, or the model is
+meant to play, the game is used (`pair_game`).
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ from ratebound.solution.status import warn_if_broken
 from ratebound.tables.encoding import Encoding
 from ratebound.tables.treatments import Features
 
-FOLDS = 3  # that rows are dealt into
+FOLDS = 3  # folds to split rows into
 
 
 class RateConstrainedRanker(BaseEstimator):
     """Scores rows so that pairs of them are in the right order, and keeps promises about such pairs.
 
-    A promise says how often pairs are ranked right, and of whom:
-    ``ranked_right(first.group == "b", second.group == "a") >= 0.9`` is about pairs whose first row, that
-    should be ranked higher, is of group b and whose second is of group a. The gradient of a pair's score
-    goes to both of its rows, so any model that gives a score can learn from pairs.
+    A promise says how often which pairs are ranked right: ``ranked_right(first.group == "b",
+    second.group == "a") >= 0.9`` is about pairs whose first row, which should rank higher, is in group b
+    and whose second row is in group a. The gradient of a pair's score goes to both of its rows, so any
+    model that gives a score can learn from pairs.
 
-    Every row gets one score, by one model: the best single iterate of training. It is judged on pairs
+    Every row gets one score from one model, the best single iterate of training. It is judged on pairs
     of the training rows by models that have seen neither row.
 
     Parameters
@@ -66,42 +66,43 @@ class RateConstrainedRanker(BaseEstimator):
     constraints : constraint, str, or list of them, default=()
         The promises, about `ranked_right`.
     objective : rate or str, default="1 - ranked_right()"
-        What to minimize: by default the share of pairs in the wrong order. On two labels that is one
+        What to minimize: by default the share of pairs in the wrong order. With two labels that is one
         minus the area under the ROC curve.
     model : str, module or learner, default="linear"
         "linear", "mlp", "lightgbm", "xgboost", "lattice", a scikit-learn classifier, a PyTorch
         module, or a learner such as ``rb.Boosted(LGBMClassifier(num_leaves=7))``.
     method : {"auto", "plug-in", "game"}, default="auto"
-        How the ranker is found. "plug-in" learns how likely each row is to be the first of its
-        pairs, and of which group it is, and then solves for the one score that keeps the promises;
-        "game" trains the model on pairs against multipliers. "auto" is the plug-in, and the game
-        where that breaks a promise; for modules, lattices and learners, or with `player`, the game.
+        How the ranker is found. "plug-in" learns how likely each row is to be first in its pairs, and
+        its group, and then solves for the one score that keeps the promises; "game" trains the model on
+        pairs against multipliers. "auto" is the plug-in, then the game if that breaks a promise; for
+        modules, lattices and learners, or with `player`, it is the game.
     player : str or Player, default="auto"
-        Who decides how much each promise counts, as in `RateConstrainedClassifier`.
+        The player of the multipliers, as in `RateConstrainedClassifier`.
     features : list of str or Features, default=None
         The columns that the model sees. By default all of `X`.
     pairs : int, default=100_000
-        How many pairs to learn from, if `fit` is given rows; all of them if there are not more.
+        How many pairs to learn from, if `fit` gets rows; all pairs if there are fewer.
     confidence : float, default=0.9
-        How sure promises are to hold on new rows: they are kept with as much room to spare as pairs out
-        of fold say, whose rates vary as U-statistics do. It is an estimate, not a certificate. None
-        keeps them on the training rows' pairs alone.
+        The confidence that promises hold on new rows: they are kept with a margin from pairs out of
+        fold, whose rates vary as U-statistics do. It is an estimate, not a certificate. None keeps them
+        only on the training rows' pairs.
     training : Training, default=None
-        How long to train; by default ``rb.Training()``. A batch has two pairs for each row it says.
+        How long to train; by default ``rb.Training()``. A batch has two pairs for each row of
+        `batch_size`.
     verbose : bool, default=None
         Whether to show progress, as in `RateConstrainedClassifier`.
     random_state : int, RandomState instance or None, default=None
-        Determines all that is drawn at random.
+        The seed of everything random.
 
     Attributes
     ----------
     solution_ : Ranking
         The ranker, with its record.
     status_ : Status
-        Whether the promises are kept on pairs of the training rows that no model had seen, and how
-        likely on new rows.
+        Whether the promises are kept on out-of-fold pairs of the training rows, and the confidence on
+        new rows.
     violations_ : dict
-        The violation of each promise on those pairs, kept where <= 0.
+        The violation of each promise on those pairs, kept if <= 0.
     objective_ : float
         The objective on those pairs.
     constraints_ : tuple of Constraint
@@ -113,8 +114,7 @@ class RateConstrainedRanker(BaseEstimator):
 
     See Also
     --------
-    Pairs : What it learns from.
-    RateConstrainedClassifier : Decides rows, and promises rates of decisions.
+    Pairs : The input. RateConstrainedClassifier : Decides rows, with promises about rates of decisions.
 
     Examples
     --------
@@ -168,26 +168,26 @@ class RateConstrainedRanker(BaseEstimator):
         Parameters
         ----------
         X : Pairs, DataFrame, array or sparse matrix
-            Pairs, or the rows to make pairs of. Pairs are drawn anew, as many as these, so that both
+            Pairs, or the rows to make pairs of. As many pairs as these are drawn again, so that both
             rows of a pair are in one fold.
         y : array of shape (n,), default=None
-            Where each row should stand, the larger the higher; only pairs have their own.
+            The relevance of each row, larger for higher ranks; only pairs have their own.
         columns : DataFrame or mapping, default=None
             Columns that promises use and the model must not see, a value for each row.
         sample_weight : array of shape (n,), default=None
             How much each row counts; by default each counts once.
         query : array of shape (n,), default=None
-            What each row is an answer to: only rows of one query make a pair.
+            The query that each row answers: only rows of one query make a pair.
 
         Returns
         -------
         RateConstrainedRanker
-            Itself, fitted. There is a warning if it breaks promises on these rows; see `status_`.
+            Itself, fitted. A warning is given if it breaks promises on these rows; see `status_`.
 
         Raises
         ------
         ValueError
-            If a promise speaks of columns or values that pairs do not have, or no two rows make a pair.
+            If a promise names columns or values that pairs do not have, or no two rows make a pair.
         """
         learners, training = self._checked_parameters()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -195,7 +195,7 @@ class RateConstrainedRanker(BaseEstimator):
         problem = asked_for(self.objective, self.constraints)
         remedy = "Train for it with rb.shrink(rb.play(rb.compile(problem, pairs), rb.Torch(module)))."
         refuse_general(problem.subject_to, "RateConstrainedRanker", remedy)
-        compile(problem, given)  # what is wrong with it is said of the pairs given
+        compile(problem, given)  # errors name the given pairs
         found = self._found(learners, training, given, problem, seed)
         solution, trace, compiled, encoding = found.solution, found.trace, found.compiled, found.encoding
         made = Making(
@@ -220,7 +220,7 @@ class RateConstrainedRanker(BaseEstimator):
         return self
 
     def _checked_parameters(self) -> tuple[list[Learner], Training]:
-        """Who is asked for a ranker, in turn, and how to train."""
+        """The learners to try, in turn, and how to train."""
         check_whole("pairs", self.pairs)
         check_word("method", self.method, METHODS)
         if self.confidence is not None:
@@ -239,7 +239,7 @@ class RateConstrainedRanker(BaseEstimator):
     def _found(
         self, learners: Sequence[Learner], training: Training, given: Pairs, problem: Problem, seed: int
     ) -> _Found:
-        """The best ranker by these learners; the next is asked where one breaks promises."""
+        """The best ranker by these learners; the next one is tried if one breaks promises."""
         clock = TimeLimit(training.max_time)
         progress = None if self.verbose is None else bool(self.verbose)
         tried: list[_Found] = []
@@ -289,26 +289,25 @@ class RateConstrainedRanker(BaseEstimator):
         Returns
         -------
         array of shape (n,)
-            The scores. A row has the same score whatever other rows there are.
+            The scores. A row's score does not depend on the other rows.
         """
         check_is_fitted(self)
         return self.solution_.decision_function(X)
 
     def predict(self, X: Any, *, exactly: int) -> Array:
-        """Whether each row is among so many of these that should be ranked highest.
+        """Whether each row is among the `exactly` highest-ranked ones.
 
         Parameters
         ----------
         X : DataFrame, array or sparse matrix
             The rows.
         exactly : int
-            How many rows come first. Rows with equal scores are put in order by a hash of their
-            features.
+            How many rows come first. Rows with equal scores are ordered by a hash of their features.
 
         Returns
         -------
         array of shape (n,)
-            Truth values, of which exactly so many are true.
+            Truth values, exactly so many of them true.
         """
         check_is_fitted(self)
         return self.solution_.predict(X, exactly=exactly)
@@ -328,7 +327,7 @@ class RateConstrainedRanker(BaseEstimator):
         Returns
         -------
         float
-            From 0 to 1; of two labels the area under the ROC curve, ties counting nothing.
+            From 0 to 1; with two labels the area under the ROC curve, with ties counting zero.
         """
         check_is_fitted(self)
         pairs = pairs_of(X, y, None, None, sample_weight)
@@ -351,7 +350,7 @@ class RateConstrainedRanker(BaseEstimator):
         sample_weight : array of shape (n,), default=None
             How much each row counts; by default each counts once.
         query : array of shape (n,), default=None
-            What each row is an answer to.
+            The query that each row answers.
 
         Returns
         -------
@@ -387,7 +386,7 @@ class RateConstrainedRanker(BaseEstimator):
         Parameters
         ----------
         path : str or path
-            The file, where the name ends in ``.safetensors``; otherwise a folder.
+            The file, if the name ends in ``.safetensors``; otherwise a folder.
 
         Returns
         -------
@@ -401,7 +400,7 @@ class RateConstrainedRanker(BaseEstimator):
 def dealt(pairs: Pairs, spoken_of: Sequence[Name], count: int, seed: int) -> Array:
     """The fold (n,) of each row: the same share of every group, above and below the middle of y.
 
-    Where there are many queries, all rows of one are in the same fold.
+    With many queries, all rows of a query are in the same fold.
     """
     random = np.random.default_rng(seed)
     if pairs.drawn_together is not None:
@@ -444,8 +443,9 @@ class _Found:
     encoding: Encoding
 
     def told(self, tried: Sequence[_Found]) -> _Found:
-        """The same, with a status that says what else was tried."""
+        """The same, with a status that names the other method tried."""
         way, other = ("the plug-in", "the game")[:: 1 if self is tried[0] else -1]
         status = self.solution.status
-        message = f"{status.message.removesuffix('.')}. It is by {way}; {other} breaks promises by more."
+        message = f"{status.message.removesuffix('.')}. It comes from {way}; {other} breaks promises "
+        "by more."
         return replace(self, solution=self.solution.recorded(status=replace(status, message=message)))

@@ -22,18 +22,18 @@ from ratebound.problem.compiled import Compiled
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import is_count
 
-THRESHOLD = "the threshold"  # what it is called as a part of a score
+THRESHOLD = "the threshold"  # its name as a part of a score
 
 
 def moves_on(compiled: Compiled, together: Array | None) -> RowMoves:
-    """How rows move promises, of which those with one number in `together` (n,) were drawn together."""
+    """How rows move promises; rows with the same number in `together` (n,) were drawn together."""
     demands = compiled.problem.demands
     rates = [rate for demand in demands for rate in demand.expression.rates]
     alone = compiled.all_in_memory and not compiled.others and compiled.weights is None
     alone = alone and not any(map(is_count, rates))
     if not alone or any(block.amounts is not None for block in compiled.blocks):
         return row_moves(tallied(NOBODY, compiled.populations, rates), demands, together)
-    # Rows of a cell are treated alike, so one of each says all, and no column is read again.
+    # Rows of a cell are treated alike, so one of each is enough, and no column is read again.
     _, one, cells = np.unique(compiled.cells, return_index=True, return_inverse=True)
     few = {FIRST: compiled.first.only(one)}
     moves = row_moves(tallied(NOBODY, few, rates), demands, together)
@@ -42,15 +42,15 @@ def moves_on(compiled: Compiled, together: Array | None) -> RowMoves:
 
 @dataclass(eq=False)
 class Rules(RuleSearch):
-    """All rules of a forecast, which decide rows."""
+    """All rules of a forecast, for deciding rows."""
 
     scorer: PlugInScorer
     outside: Array  # (J, n) of the forecast, out of fold
     known: KnownRows | None  # the known groups, if columns may be used when deciding
 
     def __post_init__(self) -> None:
-        self.by_goal: Compiled | None = None  # the problem whose goal these rules stand for, if any
-        self.learned: Rules = self  # those of the problem that the forecast was learned for
+        self.by_goal: Compiled | None = None  # the problem whose goal these rules represent, if any
+        self.learned: Rules = self  # the rules of the problem that the forecast was learned for
         super().__post_init__()
 
     @property
@@ -62,7 +62,7 @@ class Rules(RuleSearch):
         return self.scorer.head
 
     def pieces(self, weights: Array, values: Array | None = None) -> Iterator[Array]:
-        """Scores of rules, some rows at a time, also by other `values` (J, n) of the forecast."""
+        """Scores of rules, some rows at a time, also for other `values` (J, n) of the forecast."""
         values = self.outside if values is None else values
         costs, some = weights @ self.scorer.terms, max(AT_ONCE // len(weights), 1)
         for start in range(0, values.shape[1], some):
@@ -79,43 +79,44 @@ class Rules(RuleSearch):
 
     @cached_property
     def inside(self) -> Array:
-        """The forecast (J, n) of these rows by what is deployed, also by models that saw them."""
+        """The deployed forecast (J, n) of these rows, which includes models that saw them."""
         if self.learned is not self:
             return self.learned.inside
         forecast, group = self.scorer.forecast, None if self.known is None else self.known.of
         return values_on(forecast, inputs_of(self.compiled, tables=forecast.tables), group=group)
 
     def deployed(self, weights: Array) -> Array:
-        """The values (1+m,) of a rule at weights (T,) on these rows, as it is deployed."""
+        """The values (1+m,) of a deployed rule at weights (T,) on these rows."""
         rows = self.pieces(weights[None], self.inside)
         objectives, violations, _ = (self.by_goal or self.compiled).measure(rows)
         return np.append(objectives, violations[0])
 
     def measured(self, places: Sequence[int]) -> tuple[Array, Array]:
-        """The pieces (k, q) of a goal, and violations (k, m), of rules that were asked for."""
+        """The pieces (k, q) of a goal, and the violations (k, m), of these rules."""
         assert self.by_goal is not None
         parts = [self.by_goal.measure(self.pieces(self.weights[[place]]))[1:] for place in places]
         violations, pieces = zip(*parts, strict=True)
         return np.concatenate(pieces), np.concatenate(violations)
 
     def objectives(self, places: Sequence[int]) -> list[float]:
-        """The objectives of rules that were asked for, by the goal if there is one."""
+        """The objectives of these rules, by the goal if there is one."""
         if self.by_goal is None or self.by_goal.goal is None:
             return super().objectives(places)
         return [float(value) for value in self.by_goal.goal.value(self.measured(places)[0])]
 
     def few_rows(self, needed: float) -> dict[int, tuple[int, int]]:
-        """Promises that no rule shows to be kept, for want of rows; their rows, and those it takes.
+        """Promises that no rule can show to be kept, for lack of rows; the rows present and needed.
 
         Even if all rows of its smallest set were decided in its favour, and the others by the plain
-        model, it would be kept by fewer than so many standard errors. Both numbers are of that set.
+        model, its margin would be fewer than `needed` standard errors. Both numbers count rows of that
+        set.
         """
         plain, few = self.rule(0), {}
         counts = self.moves.counts(self.decided(plain.weights))
         for place, violation in enumerate(plain.violations):
             change, error, rows = self.moves.at_best(counts, place)
             room = -(violation + change) / error
-            if 0 < room < needed:  # none is not for want of rows
+            if 0 < room < needed:  # without room, more rows would not help
                 few[place] = rows, math.ceil(rows * needed / room)
         return few
 
@@ -137,7 +138,7 @@ def rules_of(
     together: Array | None = None,
     known: KnownRows | None = None,
 ) -> Rules:
-    """The rules of a forecast for a problem, whose cells or slices are its columns."""
+    """The rules of a forecast for a problem; its columns are the problem's cells or slices."""
     terms = terms_of(compiled, forecast)
     scorer = _scorer(compiled, forecast, terms)
     return Rules(compiled, scorer, split, forecast.folds, seed, together, outside, known)
@@ -147,7 +148,7 @@ def _scorer(compiled: Compiled, forecast: Forecast, terms: Array) -> PlugInScore
     """The scorer of a problem whose objective and promises are `terms` (1+m, ...), and its threshold.
 
     A row is in one cell, so a cost in every cell is the same for every row. Slices overlap, and amounts
-    differ; and where there are more than two decisions, one number is no threshold.
+    differ; with more than two decisions, one number is not a threshold.
     """
     names = ("the objective", *compiled.labels)
     by_cells = all(
@@ -162,16 +163,16 @@ def _scorer(compiled: Compiled, forecast: Forecast, terms: Array) -> PlugInScore
 def rules_for(compiled: Compiled, known: Rules) -> Rules:
     """The rules of the same forecast for another problem on the same rows.
 
-    Its cells must be the same or coarser: what a row costs then follows from its old cell.
+    Its cells must be the same or coarser: a row's cost then follows from its old cell.
     """
     known = known.learned
     forecast, own = known.scorer.forecast, known.compiled
     if forecast.width != own.cell_count:
-        raise Finer("what was learned are sets of rows, of which there are too many to be told apart")
+        raise Finer("sets of rows were learned, too many to be distinguished")
     cell = np.zeros(own.cell_count, dtype=int)
     cell[own.cells] = compiled.cells
     if not np.array_equal(cell[own.cells], compiled.cells):
-        raise Finer("it tells rows apart that were not told apart before")
+        raise Finer("it distinguishes rows that were not distinguished before")
     others = compiled.decisions - 1
     terms = np.zeros((1 + len(compiled.constraints), others, len(own.at_zero), own.cell_count))
     for block in compiled.at_zero:
@@ -189,7 +190,7 @@ def rules_for(compiled: Compiled, known: Rules) -> Rules:
 
 
 class Finer(ValueError):
-    """A problem speaks of sets of rows that were not learned."""
+    """A problem names sets of rows that were not learned."""
 
 
 def _same_amounts(compiled: Compiled, wanted: Any) -> int:

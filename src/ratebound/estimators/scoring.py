@@ -51,7 +51,7 @@ def make_scorer(
     Parameters
     ----------
     promises : constraint, str, Problem, or list of them, default=()
-        The promises. A `rb.Problem` has its objective too. By default there are none.
+        The promises. A `rb.Problem` has its objective too. Empty by default.
     maximize : expression or str, default=None
         The objective to maximise among models that keep the promises.
     minimize : expression or str, default=None

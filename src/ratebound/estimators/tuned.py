@@ -1,4 +1,4 @@
-"""The threshold of a classifier, set so that promises are kept: scikit-learn's way, with promises."""
+"""A classifier's threshold, set to keep promises: scikit-learn's interface, with promises."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ from ratebound.solution.status import KEPT, Status, warn_if_broken
 
 
 def _has(method: str) -> Callable[[Any], bool]:
-    """Whether the classifier inside has a method; its own error says if it has not."""
+    """Whether the inner classifier has a method; if not, its own error is raised."""
 
     def check(self: Any) -> bool:
         getattr(getattr(self, "estimator_", self.estimator), method)
@@ -79,89 +79,89 @@ def _has(method: str) -> Callable[[Any], bool]:
 class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier at the best threshold that keeps promises, such as precision at 95% recall.
 
-    It has the interface of scikit-learn's `TunedThresholdClassifierCV`, with promises beside what is to
-    be maximised. Each row is scored by a classifier that did not see it. The threshold is the best of
-    all that there are on these scores, not of a grid.
+    It has the interface of scikit-learn's `TunedThresholdClassifierCV`, with promises besides the
+    objective. Each row is scored by a classifier that did not see it. The threshold is the best of all
+    possible thresholds on these scores, not of a grid.
 
     Parameters
     ----------
     estimator : classifier
-        Any scikit-learn classifier of two classes with `predict_proba` or `decision_function`.
+        Any scikit-learn classifier for two classes with `predict_proba` or `decision_function`.
     promises : constraint, str, Problem, or list of them, default=()
         The promises, such as ``"recall() >= 0.95"``, about everyone or about groups. A `rb.Problem` has
-        its objective too. By default there are none.
+        its objective too. Empty by default.
     maximize : expression or str, default=None
         What to maximise among the thresholds that keep the promises: a rate, a ratio such as
         ``"precision()"`` or ``"f_score()"``.
     minimize : expression or str, default=None
         What to minimise instead, such as ``"cost(false_negative=5, false_positive=1)"``. Without either
-        it is ``"error_rate()"``: few errors, whichever kind they are.
+        it is ``"error_rate()"``: few errors of any kind.
     confidence : float or None, default=0.9
-        The probability with which all promises should hold together on new rows of the same kind: the
-        threshold is kept away from their bounds, by as much as the number of rows calls for. If no
-        threshold is that sure, less is taken, and `status_` says what is left. None asks only for the
-        rows at hand.
+        The confidence with which all promises should hold together on new rows of the same kind: the
+        threshold keeps a margin to their bounds that depends on the number of rows. If no threshold
+        reaches it, a lower confidence is accepted, and `status_` says which. None asks only for these
+        rows.
     certify : float, default=None
-        The share of the rows, such as 0.3, to keep for a certificate and nothing else. The best
-        threshold that passes is chosen, and `certificate_` is its `rb.Certificate` at `confidence`, or
-        0.95 if that is None.
+        The share of the rows, such as 0.3, to keep only for a certificate. The best threshold that
+        passes is chosen, and `certificate_` is its `rb.Certificate` at `confidence`, or 0.95 if that is
+        None.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        What the threshold is on. "auto" is the first of the two that the classifier has.
+        The score for the threshold. "auto" is the first of the two that the classifier has.
     thresholds : int or array, default=None
         Thresholds to choose among: so many between the lowest and the highest score, or these. By
-        default all that there are.
+        default all possible ones.
     cv : int, float, splitter, iterable or "prefit", default=5
-        How rows are scored by classifiers that did not see them: so many stratified folds, one split
-        with this share of the rows to score, or a splitter of scikit-learn's. "prefit" takes the
-        classifier as it is; then `fit` needs rows that it was not trained on.
+        How rows are scored by classifiers that did not see them: a number of stratified folds, one split
+        with this share of the rows to score, or a scikit-learn splitter. "prefit" takes the classifier
+        as it is; then `fit` needs rows that it was not trained on.
     refit : bool, default=True
-        Whether the classifier is fitted on all rows once there is a threshold. Only one split can do
-        without, and "prefit" has to.
+        Whether the classifier is fitted on all rows after the threshold is set. It can be False for one
+        split, and must be for "prefit".
     positive_label : label, default=None
         The label that means yes; by default the last in sorted order, as in scikit-learn.
     n_jobs : int, default=None
         How many folds are fitted at a time, as in scikit-learn.
     random_state : int or RandomState, default=None
-        Seed of the split, if `cv` is a share, and of the rows that are set aside for a certificate.
+        The seed of the split, if `cv` is a share, and of the rows set aside for a certificate.
     store_cv_results : bool, default=False
-        Whether to keep what every threshold does, in `cv_results_`.
+        Whether to keep every threshold's results in `cv_results_`.
 
     Attributes
     ----------
     estimator_ : classifier
         The fitted classifier.
     solution_ : Policy
-        The classifier and its threshold as `save` writes them.
+        The classifier and its threshold, in the form that `save` writes.
     best_threshold_ : float
-        The score from which on it says yes; infinite if it says yes to no one, or to everyone.
+        The score from which on it says yes; infinite if it says no, or yes, to everyone.
     best_score_ : float
         The objective at this threshold, out of fold.
     status_ : Status
-        Whether the promises are kept, and if not, what to relax; print it. ``status_.confidence`` is how
-        likely all hold on new rows.
+        Whether the promises are kept, and if not, what to relax; print it. ``status_.confidence`` is the
+        confidence that all hold on new rows.
     problem_ : Problem
         The objective and the promises, spelled out on the rows.
     constraints_ : tuple of Constraint
         The promises, one for each group.
     violations_ : dict of str to float
-        The violation of each out of fold, by its words; it is kept if that is <= 0.
+        The violation of each promise out of fold, by its words; a promise is kept if it is <= 0.
     certificate_ : Certificate
-        What the rows set aside by `certify` show; there only with `certify`.
+        The certificate from the rows set aside by `certify`; it exists only with `certify`.
     cv_results_ : dict
         Arrays "thresholds" (k,), "scores" (k,), the objective at each, "violations" (k, m) and "kept"
-        (k,); there only with `store_cv_results`.
+        (k,); they exist only with `store_cv_results`.
     classes_ : array of shape (2,)
         The labels in sorted order.
     n_features_in_ : int
-        The number of columns of `X`, if the classifier says so.
+        The number of columns of `X`, if the classifier has it.
     feature_names_in_ : array of str
         The names of these columns, if the classifier has them.
 
     See Also
     --------
     RateConstrainedClassifier : Trains for the promises, which may compare groups.
-    thresholds : A threshold for each known group, on scores at hand.
-    make_scorer : Promises first, in a search for parameters.
+    thresholds : A threshold for each known group, on existing scores. make_scorer : Puts promises first
+    in a search for parameters.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.maximize = maximize
         self.minimize = minimize
         self.confidence = confidence
-        self.certify = certify  # which the method of this name lets through, see MethodAndParameter
+        self.certify = certify  # the method of the same name passes it on, see MethodAndParameter
         self.response_method = response_method
         self.thresholds = thresholds
         self.cv = cv
@@ -225,12 +225,12 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, `certify` too, whose attribute is the method.
+        """Parameters by name, including `certify`, whose attribute is the method.
 
         Parameters
         ----------
         deep : bool, default=True
-            Whether to list those of its parts too, as in ``estimator__C``.
+            Whether to list the parameters of its parts too, as in ``estimator__C``.
 
         Returns
         -------
@@ -245,12 +245,12 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return share
 
     def get_metadata_routing(self) -> Any:
-        """What `fit` is given, and to whom it goes: the classifier, the splitter, and itself.
+        """Which arguments of `fit` go to the classifier, to the splitter, and to itself.
 
         Returns
         -------
         MetadataRouter
-            As scikit-learn's metadata routing has it.
+            As in scikit-learn's metadata routing.
         """
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
@@ -277,28 +277,29 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y : array of shape (n,)
             The labels.
         columns : DataFrame or mapping, default=None
-            Columns that promises use and the classifier must not see. By default there are only those of
-            `X`.
+            Columns that promises use and the classifier must not see. By default only the columns of `X`
+            are used.
         sample_weight : array of shape (n,), default=None
             How much each row counts in every rate, and for the classifier if its `fit` takes it; with
-            scikit-learn's metadata routing, if it asks for it. By default each counts once.
+            scikit-learn's metadata routing, if it requests it. By default each counts once.
         groups : str or array of shape (n,), default=None
             Which rows belong together, such as those of one customer: a column, or an id for each row.
-            They are in one fold, and count as one where it is said how sure a promise is. By default
-            each row is by itself.
+            They are in one fold, and count as one row for the confidence of a promise. By default each
+            row is independent.
         **params : any
-            What the classifier's `fit` or the splitter asks for by scikit-learn's metadata routing.
+            Arguments that the classifier's `fit` or the splitter requests by scikit-learn's metadata
+            routing.
 
         Returns
         -------
         TunedThreshold
-            Itself, fitted. There is a warning if no threshold keeps the promises; see `status_`.
+            Itself, fitted. A warning is given if no threshold keeps the promises; see `status_`.
 
         Raises
         ------
         ValueError
-            If there are not two classes, a promise speaks of columns, groups or thresholds that are not
-            there, or scores are no numbers.
+            If there are not two classes, a promise names columns, groups or thresholds that do not
+            exist, or scores are not numbers.
         """
         problem = self._checked_problem(params)
         check_order(X, {"y": y, "sample_weight": sample_weight, "columns": columns})
@@ -321,7 +322,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     # --- what is given -------------------------------------------------------------------------------
 
     def _checked_problem(self, params: Mapping[str, Any]) -> Problem:
-        """The problem that the parameters say, all of them checked before anything is read or fitted."""
+        """The problem of the parameters, all checked before anything is read or fitted."""
         problem = promised(self.promises, self.maximize, self.minimize)
         if self.confidence is not None:
             check_number("confidence, a probability such as 0.9,", self.confidence, above=0, below=1)
@@ -334,13 +335,13 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         for rate in problem.rates:
             if rate.on not in (None, FIRST):
                 raise ValueError(
-                    f"{rate} is of another population, and the threshold is set on the rows given to "
-                    "fit alone: set it by rb.thresholds on scores of both"
+                    f"{rate} is about another population, but the threshold is set only on the rows "
+                    "given to fit: set it by rb.thresholds on scores of both"
                 )
         if params and not sklearn.get_config()["enable_metadata_routing"]:
             name = next(iter(params))
             if name.lower() in GROUPS:
-                check_spoken_of(params, problem)  # which says what to write
+                check_spoken_of(params, problem)  # its error says what to write
             raise TypeError(
                 f"{name}= is not an argument of fit; what the classifier's own fit takes is passed on "
                 "with sklearn.set_config(enable_metadata_routing=True)"
@@ -348,7 +349,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return problem
 
     def _people(self, X: Any, y: Any, columns: Any, sample_weight: Any) -> Population:
-        """Labels, weights and the columns that promises speak of; X is the number of each row."""
+        """Labels, weights and the columns that promises use; X is the number of each row."""
         if y is None:
             raise ValueError(
                 "fit requires y to be passed, but the target y is None: a label for each row"
@@ -363,15 +364,15 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_targets(labels)
         if len(classes) > 2:
             raise ValueError(
-                f"Only binary classification is supported. One threshold decides between two classes, "
-                f"and y has {len(classes)}: use rb.RateConstrainedClassifier, or make y yes or no"
+                "Only binary classification is supported. One threshold decides between two classes, "
+                f"but y has {len(classes)}: use rb.RateConstrainedClassifier, or make y yes or no"
             )
         counts = {label: int((labels == label).sum()) for label in classes.tolist()}
         rarest = min(counts, key=lambda label: counts[label])
         if counts[rarest] < 2 and self.cv != "prefit":
             raise ValueError(
-                f"y has one row of class {rarest!r}, which cannot be both fitted and scored: bring more "
-                "of them, or set a threshold for a fitted classifier, cv='prefit'"
+                f"y has one row of class {rarest!r}, which cannot be both fitted and scored: bring "
+                "more such rows, or set a threshold for a fitted classifier, cv='prefit'"
             )
         weights = None if sample_weight is None else _check_sample_weight(unmasked(sample_weight), X)
         ordered = in_order(classes, self.positive_label)
@@ -386,7 +387,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         groups: Array | None,
         params: dict[str, Any],
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What goes to the classifier's fit, and what to the splitter."""
+        """The arguments for the classifier's fit, and for the splitter."""
         given = {"columns": columns, "sample_weight": sample_weight, "groups": groups}
         given = {name: each for name, each in given.items() if each is not None}
         if sklearn.get_config()["enable_metadata_routing"]:
@@ -398,8 +399,8 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if has_fit_parameter(self.estimator, "sample_weight"):
             return {"sample_weight": sample_weight}, split
         warnings.warn(
-            f"{type(self.estimator).__name__}.fit does not take sample_weight, so the weights count in "
-            "rates alone; a Pipeline passes them on with scikit-learn's metadata routing",
+            f"{type(self.estimator).__name__}.fit does not take sample_weight, so the weights count "
+            "only in rates; a Pipeline passes them on with scikit-learn's metadata routing",
             stacklevel=3,
         )
         return {}, split
@@ -407,7 +408,8 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _set_aside(
         self, problem: Problem, people: Population, together: Array | None
     ) -> tuple[Array, Array]:
-        """The rows to fit and tune on, and those for the certificate: of every cell the same share."""
+        """The rows to fit and tune on, and the rows for the certificate: the same share of every
+        cell."""
         every = np.arange(len(people))
         if self._share_to_certify is None:
             return every, every[:0]
@@ -478,11 +480,11 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _every(
         self, problem: Problem, people: Population, scored: Scored, together: Array | None
     ) -> EveryThreshold:
-        """What every threshold does on the rows that are scored."""
+        """The results of every threshold on the scored rows."""
         seen = people.only(scored.rows)
         if problem.leveled:
             problem = at_levels(problem, scored.scores, seen, known=())
-        spelled_out = compile(problem, people).problem  # where counts are out of all rows
+        spelled_out = compile(problem, people).problem  # here counts are out of all rows
         if together is None and len(np.unique(scored.rows)) < len(scored.rows):
             together = np.arange(len(people))  # rows that are scored several times count once
         if together is not None:
@@ -498,7 +500,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return every_threshold(compile(spelled_out, seen), scored.scores, only=only, together=together)
 
     def _chosen(self, every: EveryThreshold, fine: str) -> tuple[int, Status]:
-        """The threshold that is as sure as asked, and its status."""
+        """The threshold with the requested confidence, and its status."""
         if self.confidence is None or not len(every.compiled.constraints):
             place = every.best()
             return place, every.status(place, fine)
@@ -519,7 +521,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         scores: Array,
         fine: str,
     ) -> tuple[int, Status]:
-        """The best threshold that passes on the rows set aside; the one that there is if none does."""
+        """The best threshold that passes on the rows set aside; if none does, the one chosen before."""
         assert self._share_to_certify is not None
         confidence = self.confidence or CERTIFIED
         rows = copy.copy(people)
@@ -533,13 +535,13 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.certificate_ = replace(certificate, model=words.format(every.at[chosen]))
         if passed is None:
             return chosen, status
-        shown = f"{fine}. What holds on new rows was shown on {len(rows):,} others: see the certificate."
+        shown = f"{fine}. The test for new rows used {len(rows):,} other rows: see the certificate."
         return chosen, every.status(chosen, shown)
 
     def _finished(
         self, every: EveryThreshold, place: int, status: Status, scored: Scored, aside: dict[str, int]
     ) -> None:
-        """Keep what was fitted, at a threshold."""
+        """Keep the fitted model, at a threshold."""
         compiled = every.compiled
         rows, folds = len(np.unique(scored.rows)), scored.fine == FINE
         on = OUT_OF_FOLD if folds else "train"
@@ -612,7 +614,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """The classifier's probability of each label, whatever is decided.
+        """The classifier's probability of each label, whatever the decision.
 
         Parameters
         ----------
@@ -646,7 +648,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Array:
-        """The classifier's score of each row, whatever is decided.
+        """The classifier's score of each row, whatever the decision.
 
         Parameters
         ----------
@@ -683,8 +685,8 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         sample_weight : array of shape (n,), default=None
             How much each row counts; by default each counts once.
         clusters : str or int, default=None
-            The column whose values tell which rows were drawn together. By default each row is drawn
-            alone.
+            The column whose values say which rows were drawn together. By default each row is drawn by
+            itself.
 
         Returns
         -------
@@ -704,7 +706,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         *,
         confidence: float = 0.95,
     ) -> Certificate:
-        """Whether the promises hold on new rows, shown on rows it has not seen, as by `rb.certify`.
+        """Whether the promises hold on new rows, tested on unseen rows as by `rb.certify`.
 
         The parameter of the same name sets rows aside for a certificate in `fit`.
 
@@ -719,12 +721,12 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         sample_weight : array of shape (n,), default=None
             How much each row counts; by default each counts once.
         confidence : float, default=0.95
-            A certificate that should not hold does so with a probability of at most one minus this.
+            A false certificate has a probability of at most one minus this.
 
         Returns
         -------
         Certificate
-            What holds, by which test, and how many rows it would take.
+            What holds, by which test, and how many rows would be needed.
         """
         check_is_fitted(self, "best_threshold_")
         return self.solution_.certify(_given(X), y, columns, sample_weight, confidence=confidence)
@@ -733,16 +735,16 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Write the classifier with its threshold to a file, which `rb.load` reads.
 
         It is safetensors and JSON, never pickle; the classifier in it is written with skops, so that
-        reading it runs no code that the file brings. What is loaded is a `Policy`: it predicts, audits
-        and certifies.
+        reading it runs no code from the file. It is loaded as a `Policy`, which predicts, audits and
+        certifies.
 
         Parameters
         ----------
         path : str or path
-            The file, where the name ends in ``.safetensors``; otherwise a folder, which gets a file of
-            that kind.
+            The file, if the name ends in ``.safetensors``; otherwise a folder, which gets a file of that
+            kind.
         date : date, default=None
-            Goes into its record. None by default, so that equal models are equal files.
+            The date for its record. None by default, so that equal models are equal files.
 
         Returns
         -------
@@ -769,9 +771,9 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 class Scored:
     """Rows that were scored by classifiers that did not see them."""
 
-    rows: Array  # (r,) which they are; more than once if they were scored so
+    rows: Array  # (r,) their numbers, repeated if scored several times
     scores: Array  # (r,)
-    fine: str  # what a status says of promises that are kept on them
+    fine: str  # a status's words for promises that are kept on them
 
 
 @dataclass(frozen=True)
@@ -803,7 +805,7 @@ def _fitted_and_scored(
 
 
 def _given(X: Any) -> Any:
-    """Rows as they were given, lists as arrays."""
+    """Rows as passed, with lists as arrays."""
     return X if hasattr(X, "shape") else np.asarray(X)
 
 
@@ -812,7 +814,7 @@ def _rows(values: Any, chosen: Array) -> Any:
 
 
 def _ids(groups: Any, people: Population) -> Array | None:
-    """A number for each row (n,), the same for those that belong together; None if none do."""
+    """A number for each row (n,), the same for rows that belong together; None if no rows do."""
     if groups is None:
         return None
     ids = people.column(groups) if isinstance(groups, str) else as_array(unmasked(groups))
