@@ -343,7 +343,7 @@ def test_metadata_routing():
 def test_weights_that_a_classifier_does_not_take():
     X, y = rows(300)
     model = rb.TunedThreshold(make_pipeline(StandardScaler(), LogisticRegression()), RECALL)
-    with pytest.warns(UserWarning, match="count in rates alone"):
+    with pytest.warns(UserWarning, match="count only in rates"):
         model.fit(X, y, sample_weight=np.ones(300))
 
 

@@ -74,7 +74,7 @@ def test_what_would_drift_apart_is_refused(both):
     for what, words in zip(("the problem", "with the features", "to play"), differing, strict=True):
         assert f"was given {what}" in words.replace("population 'train' ", "")
     assert "each process has only a share of population 'train'" in thresholds
-    assert "is trained by one process, and for the plug-in it decides at 0 alone" in area
+    assert "is trained by one process, and for the plug-in it decides only at 0" in area
     assert "it failed in process 1" in failing
 
 

@@ -235,8 +235,7 @@ def _fallen(expected: Status, fallen: Status) -> Status:
 def cheapest_certified(
     candidates: Sequence[Any], otherwise: Any, aside: Compiled, confidence: float
 ) -> tuple[int | None, Certificate]:
-    """The last candidate that passed, and its certificate; if none did, None and the certificate of
-    `otherwise`.
+    """The last candidate that passed, and its certificate; or None and `otherwise`'s certificate.
 
     P-values never fall below the earlier tests' p-values, so a failed test still counts.
     """

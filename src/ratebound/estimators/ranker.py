@@ -446,6 +446,6 @@ class _Found:
         """The same, with a status that names the other method tried."""
         way, other = ("the plug-in", "the game")[:: 1 if self is tried[0] else -1]
         status = self.solution.status
-        message = f"{status.message.removesuffix('.')}. It comes from {way}; {other} breaks promises "
-        "by more."
+        words = status.message.removesuffix(".")
+        message = f"{words}. It comes from {way}; {other} breaks promises by more."
         return replace(self, solution=self.solution.recorded(status=replace(status, message=message)))

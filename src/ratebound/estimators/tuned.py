@@ -408,8 +408,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _set_aside(
         self, problem: Problem, people: Population, together: Array | None
     ) -> tuple[Array, Array]:
-        """The rows to fit and tune on, and the rows for the certificate: the same share of every
-        cell."""
+        """The rows to fit and tune on, and to certify on: the same share of every cell."""
         every = np.arange(len(people))
         if self._share_to_certify is None:
             return every, every[:0]
