@@ -101,6 +101,22 @@ def test_the_model_without_promises_on_audited_rows_is_the_one_fitted_without(fi
     assert "Beside the simplest models" in report.render("html")
 
 
+@pytest.mark.parametrize(
+    ("promise", "said", "floor"),
+    [
+        ("positive_rate() <= 0.02", False, "positive_rate() >= 0.01."),
+        ("positive_rate() <= 0.9", False, "positive_rate() >= 0.5."),
+        ("positive_rate() >= 0.6", True, "positive_rate() <= 0.8."),
+        ('positive_rate(g == "a") <= 0.02', False, "positive_rate() >= 0.5."),
+    ],
+)
+def test_a_floor_is_one_that_the_promises_leave_room_for(promise, said, floor):
+    columns = {"g": ["a", "b"] * 50}
+    rows = rb.Population(None, [True, False] * 50, columns=columns)
+    report = rb.audit(promise, decisions=[said] * 100, rows=rows)
+    assert floor in " ".join(report.beside)
+
+
 def test_explain_says_that_a_threshold_is_no_to_everyone():
     random = np.random.default_rng(0)
     X = random.normal(size=(800, 2))

@@ -13,6 +13,8 @@ from typing import Any
 
 from ratebound.base.linear_program import TOLERANCE
 from ratebound.problem.problem import Problem
+from ratebound.rates.expressions import Constraint
+from ratebound.rates.named import positive_rate
 
 OWN, PLAIN = "this model", "the same model without promises"
 ONE = "one rule, the best of its members"
@@ -84,7 +86,7 @@ def told(
     best.sort(key=lambda each: _cost(problem, each))
     if own.constant and own.positive_rate is not None:
         same = YES if own.positive_rate > 0.5 else NO
-        return [*sentences, f"It says {same}. {_floor(same, prevalence)}"]
+        return [*sentences, f"It says {same}. {_floor(problem, same, prevalence)}"]
     if best and (as_good := _as_good(problem, own, best[0], prevalence)):
         return [*sentences, *as_good]
     shown = [*best[:1], *(each for each in simple if not each.constant)]
@@ -100,16 +102,22 @@ def _as_good(problem: Problem, own: Baseline, constant: Baseline, prevalence: fl
     also = ", which keeps as many promises" if own.promises else ""
     return [
         f"That is {than} than {constant.name}{also}: {problem.objective} {constant.objective:.4f}. "
-        f"{_floor(constant.name, prevalence)}".rstrip()
+        f"{_floor(problem, constant.name, prevalence)}".rstrip()
     ]
 
 
-def _floor(constant: str, prevalence: float | None) -> str:
-    """A further promise that rules out the constant."""
+def _floor(problem: Problem, constant: str, prevalence: float | None) -> str:
+    """A further promise that rules out the constant, and that the promises leave room for."""
     share = 0.05 if prevalence is None or not 0 < prevalence < 1 else prevalence
+    everyone = [each for each in problem.subject_to if isinstance(each, Constraint)]
+    bounds = [each for each in everyone if each.left == positive_rate() and not each.right.rates]
+    highest = min((each.right.constant for each in bounds if each.relation == "<="), default=1.0)
+    lowest = max((each.right.constant for each in bounds if each.relation == ">="), default=0.0)
     if constant == NO:
+        share = share if share < highest else highest / 2
         return f"If that is not what you want, ask for a floor, such as positive_rate() >= {share:.2g}."
     if constant == YES:
+        share = share if share > lowest else (1 + lowest) / 2
         return f"If that is not what you want, ask for a cap, such as positive_rate() <= {share:.2g}."
     return ""
 
