@@ -63,6 +63,18 @@ def test_rows_trained_on_are_not_evidence_for_new_ones():
     assert 'class="whisker"' not in report.render("html")
 
 
+def test_an_audit_knows_the_rows_that_its_model_was_trained_on():
+    """In Python as on the command line; other rows, and a part of these, are not recognized."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = X[:, 0] + rng.normal(size=400) > 0
+    model = rb.RateConstrainedClassifier("recall() >= 0.5", random_state=0).fit(X, y)
+    assert model.audit(X, y).trained
+    assert {each.verdict for each in model.audit(X, y).promises} == {"not shown"}
+    for rows in (slice(399), slice(None, None, -1)):
+        assert not model.audit(X[rows], y[rows]).trained
+
+
 def test_a_certificate_is_the_headline_and_the_only_word_on_new_rows():
     for report in (certified(), as_trained(certified())):
         state, headline = state_of(report)

@@ -27,7 +27,14 @@ from ratebound.auditing.beside import ROUNDING, baseline, prevalence, simplest
 from ratebound.auditing.consistent import least_room, told_by_guesses
 from ratebound.auditing.decisions import Decisions, given_decisions
 from ratebound.auditing.influence import effect_of_clusters
-from ratebound.auditing.judged import among_trained, as_counted, called, is_mixture, judged
+from ratebound.auditing.judged import (
+    among_trained,
+    are_training_rows,
+    as_counted,
+    called,
+    is_mixture,
+    judged,
+)
 from ratebound.auditing.provenance import card_of, provenance
 from ratebound.auditing.report import Audit, Measured, Method, Objective, Promise, Unit
 from ratebound.auditing.tally import (
@@ -171,7 +178,7 @@ def audit(
     >>> report.kept, report.promises[0].value, report.promises[0].bound
     (False, 0.5, 0.8)
     """
-    problem = as_problem("audit", problem)
+    problem = demanded = as_problem("audit", problem)
     model, population = given_decisions("audit", model, population, decisions, rows, others)
     check_given("audit", problem, model, population, others)
     check_number("confidence, a probability such as 0.95,", confidence, above=0.5, below=1)
@@ -224,7 +231,7 @@ def audit(
 
     spelled = (each for each in problem.subject_to if isinstance(each, Constraint | Parity))
 
-    return Audit(
+    report = Audit(
         objective=unmeasured or objective,
         promises=tuple(
             replace(_with_facts(reported(promise), promise, tally, both), worst=worst(promise))
@@ -259,6 +266,9 @@ def audit(
         ),
         beside=tuple(told(compiled.problem, beside[0], beside[1:], prevalence(tally)) if beside else ()),
     )
+    used = 0 if report.card is None else report.card.mixture.record.made.rows.get("trained on", 0)
+    trained = used == len(population) and are_training_rows(demanded, model, given, called(FIRST))
+    return report.made_by("", {}, unseen=False) if trained else report
 
 
 def _beside(compiled: Compiled, tally: Tally, model: Any) -> tuple[Baseline, ...]:

@@ -13,9 +13,11 @@ import numpy as np
 
 from ratebound.auditing.decisions import Decisions
 from ratebound.base.types import Array
+from ratebound.problem.compiling import compile_on
 from ratebound.problem.deciding import score_count, with_axes
 from ratebound.problem.frames import as_array
 from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
 from ratebound.rates.expressions import FIRST, Rate
 from ratebound.rates.kinds import TWO, Classes
 from ratebound.rates.subsets import Name, plain_value
@@ -282,3 +284,23 @@ def _predicted(model: Any, name: str, population: Population) -> Array:
 def _classes(model: Any) -> int:
     """How many classes a mixture decides between."""
     return len(getattr(model, "classes", TWO))
+
+
+def are_training_rows(
+    problem: Problem, model: Any, people: Mapping[str, Population], first: str
+) -> bool | None:
+    """Whether these are the very rows that a mixture was trained on; parts of them are not recognized.
+
+    None if it is not known. If it is known, every promise can be counted on these rows.
+    """
+    mixture = getattr(model, "solution_", model)
+    if not isinstance(mixture, Mixture) or mixture.record.data is None:
+        return None
+    if problem != mixture.problem.asked:
+        return None
+    seen = {name: each.seen_through(mixture.features) for name, each in people.items()}
+    try:
+        digest = compile_on(mixture.problem, seen, first).digest
+    except ValueError:  # a group is not among these rows, so they are others
+        return None
+    return bool(digest == mixture.record.data)

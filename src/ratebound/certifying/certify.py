@@ -17,7 +17,14 @@ from ratebound.auditing.auditing import (
     measurable,
 )
 from ratebound.auditing.decisions import given_decisions
-from ratebound.auditing.judged import Judged, Stands, among_trained, as_deployed, judged
+from ratebound.auditing.judged import (
+    Judged,
+    Stands,
+    among_trained,
+    are_training_rows,
+    as_deployed,
+    judged,
+)
 from ratebound.auditing.tally import (
     Tally,
     counted,
@@ -33,7 +40,6 @@ from ratebound.base.progress import working
 from ratebound.certifying._bounds import Aim
 from ratebound.certifying._means import means, proportions, unbounded
 from ratebound.certifying._tests import spread, tested
-from ratebound.problem.compiling import compile_on
 from ratebound.problem.guessing import copied_by, with_known_groups
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Asked, Problem, as_problem
@@ -46,7 +52,6 @@ from ratebound.rates.named import error_rate, positive_rate
 from ratebound.rates.ranges import Parity
 from ratebound.rates.subsets import Name, column_text, columns_in
 from ratebound.solution.certificate import Certificate, Certified
-from ratebound.solution.mixture import Mixture
 
 LEAVE_OUT = "Leave it out of the problem given here"
 CERTIFIED = "certified"  # what the first population is called
@@ -280,26 +285,17 @@ def outlook(problem: Problem, tally: Tally, confidence: float) -> float:
 
 
 def _check_unseen(problem: Problem, model: Any, people: dict[str, Population]) -> bool:
-    """Raise where the rows are the very table that a mixture was trained on.
+    """Raise if the rows are the very table that a mixture was trained on.
 
     Whether every promise could be counted on these rows, which is only known if it was tried.
     """
-    mixture = getattr(model, "solution_", model)
-    if not isinstance(mixture, Mixture) or mixture.record.data is None:
-        return False
-    if problem != mixture.problem.asked:
-        return False
-    seen = {name: each.seen_through(mixture.features) for name, each in people.items()}
-    try:
-        digest = compile_on(mixture.problem, seen, CERTIFIED).digest
-    except ValueError:  # a group is not among these rows, so they are others
-        return False
-    if digest == mixture.record.data:
+    trained = are_training_rows(problem, model, people, CERTIFIED)
+    if trained:
         raise ValueError(
             "these are the rows that the model was trained on; what it keeps there shows nothing "
             "about new ones: certify it on others, or set rows aside, certify=0.3"
         )
-    return True
+    return trained is False
 
 
 def _words(certified: Any, model: Judged) -> str:

@@ -88,9 +88,10 @@ def _of_model(use: Use) -> tuple[Audit, bool]:
     mixture = load_model(use)
     people, others = populations_for(mixture, use)
     files = digests_of(files_of(use.data))
-    unseen = False if files and mixture.record.source == digest_of(files) else None
     how: dict[str, Any] = {"clusters": use.clusters, "key": use.key}
     report = audit_on(mixture.problem, mixture, people, **how, **others)
+    same = report.trained or (files and mixture.record.source == digest_of(files))
+    unseen = False if same else None
     made = report.made_by(as_command("audit", use), files, unseen=unseen, label=use.label)
     return made, mixture.status.feasible
 
