@@ -1,5 +1,7 @@
 """The estimator against scikit-learn's own checks, and in the places people put an estimator."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sklearn
@@ -293,3 +295,17 @@ def test_an_area_is_said_to_be_measured_by_bins(brief):
     model = rb.RateConstrainedClassifier("roc_auc() >= 0.6", features=["score"], random_state=0)
     assert "an audit measures them exactly" in str(model.fit(X, y).status_)
     assert "audit" not in str(rb.RateConstrainedClassifier(random_state=0).fit(X[["score"]], y).status_)
+
+
+def test_a_label_that_reads_like_a_no_is_not_taken_as_yes_in_silence():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y = np.where(X[:, 0] > 0, "ja", "nein")
+    with pytest.warns(UserWarning, match='"nein" reads like a no and is taken as yes'):
+        rb.RateConstrainedClassifier("recall() >= 0.5", random_state=0).fit(X, y)
+    for positive in ("ja", "nein"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = rb.RateConstrainedClassifier(
+                "recall() >= 0.5", positive_label=positive, random_state=0
+            ).fit(X, y)
+        assert model.audit(X, y).positive == positive

@@ -15,7 +15,7 @@ from ratebound.commands.on_disk import header, labelled_on_disk, labels_in, on_d
 from ratebound.commands.promises import compared_columns
 from ratebound.commands.runs import Run
 from ratebound.problem.frames import distinct, is_missing, some
-from ratebound.problem.labels import labels_of, with_referral
+from ratebound.problem.labels import labels_of, reads_like_no, with_referral
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.kinds import label_classes, referral_of
@@ -30,10 +30,6 @@ from ratebound.tables.treatments import Features, summed_up
 FEW_CLASSES = 20  # classes that may have any number of rows, and that an error lists
 ROWS_PER_CLASS = 10  # rows per class on average if there are more; with fewer, labels are numbers
 OBVIOUS = (["0", "1"], ["0.0", "1.0"], ["-1", "1"], ["-1.0", "1.0"], ["false", "true"])  # no, then yes
-NEGATIVE = {  # labels that read like a no, and sort last beside their yes
-    "no", "nein", "non", "nao", "não", "nie", "rejected", "refused", "unpaid", "unfit", "negative",
-    "failed", "not approved", "not hired", "not granted",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -146,7 +142,7 @@ def tell_classes(label: str, positive: Any, classes: tuple[Any, ...]) -> None:
     if len(classes) > 2:
         note(classes_in_words(label, classes))
     elif positive is None and [str(value).casefold() for value in classes] not in OBVIOUS:
-        reads = str(classes[1]).casefold() in NEGATIVE
+        reads = reads_like_no(classes[1])
         doubt = f", and {classes[1]!r} reads like a no: check this first" if reads else ""
         note(f"{classes_in_words(label, classes)}; --positive changes that{doubt}")
 

@@ -5,6 +5,7 @@ Rows and labels are checked as scikit-learn does, or come as a population with i
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,6 +31,7 @@ from ratebound.problem.labels import (
     label_values,
     labels_of,
     places_among,
+    reads_like_no,
     with_referral,
 )
 from ratebound.problem.population import Population, check_single
@@ -64,6 +66,13 @@ def given_rows(
         check_order(X, {"y": y, "sample_weight": sample_weight})
         X, labels, weights = _checked(estimator, unmasked(X), y, unmasked(sample_weight))
         classes = in_order(estimator.classes_, estimator.positive_label)
+        if estimator.positive_label is None and len(classes) == 2 and reads_like_no(classes[1]):
+            no, yes = value_text(classes[0]), value_text(classes[1])
+            warnings.warn(
+                f"{yes} reads like a no and is taken as yes, since it is the later of the two labels: "
+                f"pass positive_label={no}, or {yes} if that is meant",
+                stacklevel=4,
+            )
         if estimator.refer is not None:
             classes = with_referral(classes, estimator.refer)
         return labelled(X, labels, columns, weights, classes), classes

@@ -21,6 +21,19 @@ from ratebound.rates.subsets import Referral, plain_value
 MOST_CLASSES = 1000  # more distinct values than this are not class labels
 # If only one label of such a pair occurs, the other is known.
 PAIRS: tuple[Classes, ...] = (TWO, (0, 1), (-1, 1), ("False", "True"), ("0", "1"), ("-1", "1"))
+NEGATIVE = {  # labels that read like a no, and sort last beside their yes
+    "no", "nein", "non", "nao", "não", "nie", "rejected", "refused", "unpaid", "unfit", "negative",
+    "failed", "not approved", "not hired", "not granted",
+}  # fmt: skip
+
+
+def reads_like_no(label: Any) -> bool:
+    """Whether a label reads like a no, though it sorts last and is taken as yes.
+
+    >>> reads_like_no("nein"), reads_like_no("good")
+    (True, False)
+    """
+    return str(label).strip().casefold() in NEGATIVE
 
 
 @dataclass(frozen=True)
