@@ -20,8 +20,8 @@ PARTS = (
     "src", "tests", "benchmarks", "examples", "experiments", "docs",
 )  # fmt: skip
 ROOMS = (
-    "base", "certifying", "commands", "game", "kernels", "learners", "problem", "rates", "solution",
-    "studio", "tables",
+    "base", "certifying", "commands", "estimators", "game", "kernels", "learners", "problem", "rates",
+    "solution", "studio", "tables",
 )  # fmt: skip
 LATER = ("docs/new_rows.md", "docs/reading_the_report.md")
 DONE = (

@@ -42,7 +42,7 @@ def test_a_plan_from_its_first_release_to_a_refusal(run, refused, model, fresh, 
     assert "rows do not show it" in few.out
     assert not (tmp_path / "v3").exists()
     again = refused("release", ledger, fresh(12), *ask, "--live", folder)
-    assert "all 400 rows have served in an earlier test" in again
+    assert "all 400 rows were used in an earlier test" in again
     assert "is the ledger of another plan" in refused("release", ledger, "--error", "0.2")
     assert rb.ChangePlan.open(ledger).spent == 3
 

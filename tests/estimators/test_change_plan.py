@@ -85,14 +85,14 @@ def test_without_a_model_in_use_comparisons_are_not_tested_and_only_at_first():
     assert first.certified
     assert first.entry["not_tested"] == [PROMISES[1]]
     assert len(first.certificate.promises) == 1
-    with pytest.raises(ValueError, match="in use by now: give it, live="):
+    with pytest.raises(ValueError, match="now the live model: give it, live="):
         plan.release(candidate=GOOD, rows=drawn(2))
     assert plan.release(candidate=GOOD, live=GOOD, rows=drawn(2)).certified
     with pytest.raises(ValueError, match="nothing can be tested without one: give live="):
         rb.ChangePlan(PROMISES[1]).release(candidate=GOOD, rows=drawn(1))
     recorded = drawn(3, live=drawn(3).y)
     assert plan.release(candidate=drawn(3).y, rows=recorded).entry["live"]["words"] == "the column live"
-    with pytest.raises(ValueError, match="a column 'live' and live= is given"):
+    with pytest.raises(ValueError, match="a column 'live', and live= is given too"):
         plan.release(candidate=GOOD, live=GOOD, rows=drawn(4, live=drawn(4).y))
 
 
@@ -108,7 +108,7 @@ def test_no_row_serves_twice_unseen(key):
     columns = {name: np.r_[rows.column(name)[:300], mixed.column(name)] for name in ("site", "id")}
     both = rb.Population(X, np.r_[rows.y[:300], mixed.y], columns=columns)
     if key is None:
-        with pytest.raises(ValueError, match="300 of 600 rows have served in an earlier test"):
+        with pytest.raises(ValueError, match="300 of 600 rows were used in an earlier test"):
             plan.release(live=LIVE, candidate=GOOD, rows=both)
         assert plan.spent == 1
         with pytest.raises(ValueError, match="rows have no column 'id'"):
@@ -116,7 +116,7 @@ def test_no_row_serves_twice_unseen(key):
     else:
         release = plan.release(live=LIVE.predict(X), candidate=GOOD.predict(X), rows=both)
         assert (release.rows, release.left_out) == (300, 300)
-        with pytest.raises(ValueError, match="all 600 rows have served"):
+        with pytest.raises(ValueError, match="all 600 rows were used"):
             plan.release(live=LIVE, candidate=GOOD, rows=both)
         twice = rb.Population(X, both.y, columns=columns | {"id": np.arange(600) // 2 + 10**9})
         with pytest.raises(ValueError, match="300 rows have an id that another row has"):
@@ -146,7 +146,7 @@ def test_a_ledger_goes_on_in_another_process_and_is_not_changed_quietly(tmp_path
     assert again.entries == plan.entries
     assert str(again) == str(plan)
     assert rb.ChangePlan(PROMISES, releases=5, ledger=path).spent == 2
-    with pytest.raises(ValueError, match=r"of another plan, whose error is 0\.05 and not 0\.1"):
+    with pytest.raises(ValueError, match=r"of another plan, whose error is 0\.05, not 0\.1"):
         rb.ChangePlan(PROMISES, error=0.1, releases=5, ledger=path)
     with pytest.raises(ValueError, match="whose promises is"):
         rb.ChangePlan(PROMISES[:1], releases=5, ledger=path)
@@ -319,8 +319,8 @@ def test_what_is_wrong_is_said_and_costs_nothing(name):
 
 @pytest.mark.parametrize(
     ("promises", "words"),
-    [([], "a promise at least"), (['wins(versus="live") >= 3'], "wins\\(per=1000\\)"),
-     (['recall(on="pool") >= 0.5'], "certify it apart")],
+    [([], "at least one promise"), (['wins(versus="live") >= 3'], "wins\\(per=1000\\)"),
+     (['recall(on="pool") >= 0.5'], "certify it separately")],
 )  # fmt: skip
 def test_what_a_plan_does_not_take(promises, words):
     with pytest.raises(ValueError, match=words):

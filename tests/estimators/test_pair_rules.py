@@ -138,7 +138,7 @@ def test_what_it_cannot_learn_is_played_and_refused_if_it_was_asked_for():
     ranker = rb.RateConstrainedRanker(
         rules, confidence=None, training=rb.Training(epochs=2), random_state=0
     )
-    with pytest.raises(NotLearned, match=r"30 groups apart, of at most 24.*method='game'"):
+    with pytest.raises(NotLearned, match=r"30 groups, but the plug-in learns at most 24.*method='game'"):
         ranker.set_params(method="plug-in").fit(X, z > 0, {"site": site})
     assert ranker.set_params(method="auto").fit(X, z > 0, {"site": site}).solution_ is not None
 

@@ -252,7 +252,7 @@ def test_a_goal_that_is_no_sum_is_played():
         objective=rb.Problem(maximize=goal), training=SHORT, random_state=0
     ).fit(X, y, columns={"group": group})
     assert 0.6 < ranker.objective_ < 1
-    with pytest.raises(ValueError, match="is no sum of rates: use method='game'"):
+    with pytest.raises(ValueError, match="is not a sum of rates: use method='game'"):
         ranker.set_params(method="plug-in").fit(X, y, columns={"group": group})
 
 

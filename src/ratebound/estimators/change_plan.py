@@ -1,9 +1,9 @@
 """Updates that keep promises: every new version is tested on fresh rows before it is used.
 
-A plan says in advance what every release must keep, how many releases are tested, and with what
-probability any of them may be wrong. Each test has a share of that error. Whatever happened before, a
-test on fresh rows lets a candidate that breaks a promise pass with at most its share, so all of them
-together err with at most the sum.
+A plan states in advance what every release must keep, how many releases are tested, and the probability
+that any of them may be wrong. Each test has a share of that error. Whatever happened before, a test on
+fresh rows passes a candidate that breaks a promise with at most its share, so all tests together err
+with at most the sum.
 """
 
 from __future__ import annotations
@@ -49,48 +49,49 @@ from ratebound.solution.certificate import Certificate
 if TYPE_CHECKING:
     from ratebound.certifying.monitor import Alarm, Monitor
 
-LIVE = "live"  # what promises call the model in use: versus="live"
+LIVE = "live"  # the promises' name for the live model: versus="live"
 FORMAT, VERSION = "ratebound change plan", 1
 STATED = ("promises", "error", "releases", "spending", "key")
 
 
 class ChangePlan(Documented):
-    """What every release must keep, how many are tested, and the error of all of them together.
+    """What every release must keep, how many are tested, and the error of all tests together.
 
     Each test gets a share of the error, stated in advance. The probability that any release of the plan
-    breaks a promise where its rows come from is at most `error`, whatever the candidates are made of,
-    as long as the rows of each test are fresh: drawn independently from where the model is used, after
-    the candidate was chosen. So no row may serve twice, and a refused candidate has spent its share too.
+    breaks a promise on the rows' source is at most `error`, whatever the candidates are, as long as the
+    rows of each test are fresh: drawn independently from the population on which the model is used,
+    after the candidate was chosen. So no row may be used twice, and a refused candidate spends its share
+    too.
 
     Parameters
     ----------
     promises : str, Constraint or list of them
-        What every candidate must keep. ``versus="live"`` speaks of the model in use, whose decisions
-        `release` adds: ``churn(versus="live") <= 0.02``,
-        ``error_rate() <= error_rate_of(versus="live") + 0.005``. Counts say ``per=`` how many rows.
+        What every candidate must keep. ``versus="live"`` refers to the live model, whose decisions
+        `release` adds: ``churn(versus="live") <= 0.02``, ``error_rate() <= error_rate_of(versus="live")
+        + 0.005``. Counts need ``per=``, the number of rows.
     error : float, default=0.05
         The probability that any release breaks a promise.
     releases : int, default=12
         How many candidates may be tested, refused ones too.
     spending : {"equal", "carried"}, default="equal"
-        How the error is shared out. "equal": each test gets the same. "carried": a test gets the share
-        of the one before it too, if that ended in a release; only refusals cost anything.
+        How the error is divided. "equal": each test gets the same. "carried": a test also gets the
+        previous test's share if that ended in a release; so only refusals cost error.
     key : str, default=None
-        The column with an id for each row. Rows that served before are then left out, and counted. By
-        default rows are known again by all that they hold, and rows that served before are an error.
+        The column with an id for each row. Rows that were used before are then left out and counted. By
+        default rows are recognized by their whole content, and rows that were used before are an error.
     ledger : str or path, default=None
-        The file with the plan and the record of every test, made if absent and continued if there. By
-        default the record ends with the process.
+        The file with the plan and the record of every test, created if absent and continued if present.
+        By default the record ends with the process.
 
     Raises
     ------
     ValueError
-        If the ledger is of another plan, was changed, or was cut.
+        If the ledger belongs to another plan, was changed, or was cut short.
 
     See Also
     --------
     certify : The test of each release.
-    Monitor : Watches the model in use; its alarms go on the ledger.
+    Monitor : Watches the live model; its alarms go to the ledger.
 
     Examples
     --------
@@ -137,7 +138,7 @@ class ChangePlan(Documented):
 
     @classmethod
     def open(cls, ledger: str | Path) -> Self:
-        """The plan of a ledger, to go on with it.
+        """The plan of a ledger, to continue it.
 
         Parameters
         ----------
@@ -147,12 +148,12 @@ class ChangePlan(Documented):
         Returns
         -------
         ChangePlan
-            It goes on where the ledger ends.
+            It continues where the ledger ends.
 
         Raises
         ------
         FileNotFoundError
-            If there is none.
+            If the file does not exist.
         ValueError
             If it is not as it was written.
         """
@@ -183,24 +184,24 @@ class ChangePlan(Documented):
 
     @property
     def spent(self) -> int:
-        """How many tests were made, of `releases`."""
+        """How many tests were made, out of `releases`."""
         return len(self._tests())
 
     @property
     def rows_used(self) -> int:
-        """How many rows have served."""
+        """How many rows have been used."""
         return sum(each["rows"] for each in self._tests())
 
     @property
     def level(self) -> float:
-        """The error that the next test may make; 0 if there is none left."""
+        """The error of the next test; 0 if no test is left."""
         if self.spent >= self.releases:
             return 0.0
         return self.error / self.releases + self._carried()
 
     @property
     def left(self) -> float:
-        """The error that is left for all tests to come."""
+        """The error left for all remaining tests."""
         if self.spent >= self.releases:
             return 0.0
         return self.error * (self.releases - self.spent) / self.releases + self._carried()
@@ -214,34 +215,34 @@ class ChangePlan(Documented):
         label: Name | None = None,
         version: str = "",
     ) -> Release:
-        """Test a candidate on fresh rows, and write the outcome on the ledger.
+        """Test a candidate on fresh rows, and write the outcome to the ledger.
 
         Parameters
         ----------
         candidate : model, path or array
-            What may come into use: a fitted estimator, a loaded or saved model, any classifier, or its
+            The model to release: a fitted estimator, a loaded or saved model, any classifier, or its
             decision on each row.
         rows : Population, DataFrame or tuple
             Fresh rows with labels: a `rb.Population`, a DataFrame with `label`, ``(X, y)`` or ``(X, y,
             columns)``. Neither model was trained on them or chosen by them.
         live : model, path or array, default=None
-            The model in use. By default a column ``live`` of the rows has its decisions; without one,
-            and only before the first release, promises that compare with it are not tested.
+            The live model. By default a column ``live`` of the rows has its decisions; without one, and
+            only before the first release, promises that compare with it are not tested.
         label : str, default=None
             The column of a DataFrame with the labels.
         version : str, default=""
-            What the release is called.
+            The name of the release.
 
         Returns
         -------
         Release
-            Certified, or refused with the reasons and the rows that it would take.
+            Certified, or refused with the reasons and the rows needed.
 
         Raises
         ------
         ValueError
-            If all tests are spent, rows have served before, or the rows lack what promises speak of.
-            Nothing is spent then.
+            If all tests are spent, rows were used before, or the rows lack what promises need. Nothing
+            is spent then.
         """
         new = version_of(candidate, "candidate")
         old = None if live is None else version_of(live, LIVE)
@@ -250,7 +251,7 @@ class ChangePlan(Documented):
             return self._tested(new, old, people, version)
 
     def served(self, rows: Any, label: Name | None = None) -> Array:
-        """Which rows have served in a test of this plan.
+        """Which rows were used in a test of this plan.
 
         Parameters
         ----------
@@ -268,12 +269,12 @@ class ChangePlan(Documented):
         return self._served(self._ids(people)[0])
 
     def alarm(self, alarms: Monitor | Alarm | Iterable[Alarm]) -> int:
-        """Write alarms of the model in use on the ledger, each once.
+        """Write alarms of the live model to the ledger, each once.
 
         Parameters
         ----------
         alarms : Monitor, Alarm or list of Alarm
-            What was raised.
+            The alarms.
 
         Returns
         -------
@@ -304,7 +305,7 @@ class ChangePlan(Documented):
         Returns
         -------
         dict
-            What was stated, what is spent and left, every test and every alarm.
+            The plan, what is spent and left, every test and every alarm.
         """
         return {
             **{name: getattr(self, name) for name in STATED if name != "promises"},
@@ -329,8 +330,8 @@ class ChangePlan(Documented):
     def _tested(self, new: Version, old: Version | None, people: Population, version: str) -> Release:
         if self.spent >= self.releases:
             raise ValueError(
-                f"all {self.releases} tests of this plan are spent: begin a new plan, with a ledger and "
-                "an error of its own, and say how many releases it is for"
+                f"all {self.releases} tests of this plan are spent: begin a new plan, with its own "
+                "ledger and error, and set its number of releases"
             )
         ids, columns = self._ids(people)
         fresh = ~self._served(ids)
@@ -346,8 +347,8 @@ class ChangePlan(Documented):
             raise ValueError("rows without weight cannot serve: leave them out")
         reasons = reasons_of(certificate, self.level, len(people))
         reasons += [
-            f"{words} was tested before, and these rows have nobody it speaks of: rows of every group "
-            "are needed."
+            f"{words} was tested before, but these rows have no rows of its group: rows of every "
+            "group are needed."
             for words in self._vanished(certificate)
         ]
         needed = rows_in_all(certificate.promises, self.level, len(people))
@@ -376,22 +377,24 @@ class ChangePlan(Documented):
         return Release(entry, certificate, new.model if isinstance(new.model, Policy) else None)
 
     def _beside_live(self, people: Population, old: Version | None) -> tuple[Population, list[str]]:
-        """The rows with what the model in use decides, and what is to be said of that model."""
+        """The rows with the live model's decisions, and remarks about that model."""
         there = LIVE in people.column_names
         if old is not None and there:
-            raise ValueError(f"rows have a column {LIVE!r} and {LIVE}= is given: leave out one of them")
+            raise ValueError(
+                f"rows have a column {LIVE!r}, and {LIVE}= is given too: leave out one of them"
+            )
         if old is None:
             if not there and any(each["released"] for each in self._tests()):
-                raise ValueError("a release of this plan is in use by now: give it, live=")
+                raise ValueError("a release of this plan is now the live model: give it, live=")
             added = people.column(LIVE) if there else None
             return (people if added is None else with_column(people, LIVE, added)), []
         people = with_column(people, LIVE, old.decisions(people, LIVE))
-        people.existing(LIVE)  # or it decides between other classes, which the error says
+        people.existing(LIVE)  # raises if it decides between other classes
         lines = {each["digest"] for each in self._tests()}
         if old.line is not None and old.line not in lines:
             raise ValueError(
                 f"{old.words} was released under a line {old.line[:12]} that this ledger does not have: "
-                "it is the ledger of another plan, or it was cut"
+                "this is the ledger of another plan, or it was cut short"
             )
         released = {each["candidate"]["digest"] for each in self._tests() if each["released"]}
         first = {each["live"]["digest"] for each in self._tests()[:1] if each["live"]}
@@ -399,20 +402,20 @@ class ChangePlan(Documented):
         return people, ["The live model is not a release of this plan."] * bool(unknown)
 
     def _testable(self, people: Population, compared: bool) -> tuple[list[str], Problem]:
-        """The promises that these rows can test, and the words of those that need a model in use."""
+        """The promises that these rows can test, and the words of promises that need a live model."""
         problem = spelled_out(self.problem, {FIRST: people}, CERTIFIED)
         _check_promises(problem)
         lacking = [each for each in problem.subject_to if not compared and LIVE in _versus(each)]
         kept = [each for each in problem.subject_to if each not in lacking]
         if not kept:
             raise ValueError(
-                "every promise of the plan compares with the model in use, so nothing can be tested "
+                "every promise of the plan compares with the live model, so nothing can be tested "
                 "without one: give live="
             )
         return [str(each) for each in lacking], problem.promising(kept).leaving_out(problem.left_out)
 
     def _tested_before(self, new: Version) -> list[str]:
-        """What is to be said of a candidate that was tested before."""
+        """Remarks about a candidate that was tested before."""
         if new.digest is None:
             return []
         before = [each for each in self._tests() if each["candidate"]["digest"] == new.digest]
@@ -420,15 +423,15 @@ class ChangePlan(Documented):
         return [f"The same candidate was in test {numbers}."] if before else []
 
     def _vanished(self, certificate: Certificate) -> list[str]:
-        """Promises that earlier tests had and this one lacks, as of a group without rows here."""
+        """Promises of earlier tests that this one lacks, for example for a group without rows here."""
         here = {str(each.constraint) for each in certificate.promises}
         before = [words["words"] for each in self._tests() for words in each["certificate"]["promises"]]
         return [words for words in dict.fromkeys(before) if words not in here]
 
-    # --- which rows have served ------------------------------------------------------------------
+    # --- which rows were used ------------------------------------------------------------------
 
     def _ids(self, people: Population) -> tuple[Array, list[str] | None]:
-        """A number for each row, and the columns that it is made of, if rows have no key."""
+        """A number for each row, and the columns it is computed from, if rows have no key."""
         salt = str(self.entries[0]["digest"])
         if self.key is not None:
             return ids_by_key(people, self.key, salt), None
@@ -444,13 +447,13 @@ class ChangePlan(Documented):
         used = int((~fresh).sum())
         if used and self.key is None:
             raise ValueError(
-                f"{used:,} of {len(fresh):,} rows have served in an earlier test of this plan: give "
-                "fresh ones. Which these are says plan.served(rows). Where rows of different people "
-                "may hold the same, a plan needs key=, a column of ids"
+                f"{used:,} of {len(fresh):,} rows were used in an earlier test of this plan: give "
+                "fresh ones. plan.served(rows) shows which they are. If rows of different people may "
+                "be equal, a plan needs key=, a column of ids"
             )
         if used == len(fresh):
             raise ValueError(
-                f"all {used:,} rows have served in an earlier test of this plan: give fresh ones"
+                f"all {used:,} rows were used in an earlier test of this plan: give fresh ones"
             )
 
     # --- the ledger ------------------------------------------------------------------------------
@@ -462,7 +465,7 @@ class ChangePlan(Documented):
         return self._entries("test")
 
     def _carried(self) -> float:
-        """What the next test gets of the error of the last one."""
+        """The part of the last test's error that the next test gets."""
         tests = self._tests()
         if self.spending == "equal" or not tests or not tests[-1]["released"]:
             return 0.0
@@ -475,18 +478,18 @@ class ChangePlan(Documented):
         return {**about, "when": _now(), **stated}
 
     def _check_same(self) -> None:
-        """Raise unless the ledger is of this very plan."""
+        """Raise unless the ledger belongs to this plan."""
         stated, own = _plan_in(self.entries, self._ledger.path), self._stated()
         for name in STATED:
             if stated.get(name) != own[name]:
                 raise ValueError(
                     f"{self._ledger.path} is the ledger of another plan, whose {name} is "
-                    f"{stated.get(name)!r} and not {own[name]!r}. A plan does not change: go on with "
+                    f"{stated.get(name)!r}, not {own[name]!r}. A plan does not change: continue with "
                     "rb.ChangePlan.open(...), or begin another ledger"
                 )
 
 
-_RECORDED = Version(f"the column {LIVE}")  # whose decisions came with the rows
+_RECORDED = Version(f"the column {LIVE}")  # its decisions came with the rows
 
 
 def _plan_in(entries: tuple[Entry, ...], path: str | os.PathLike[str] | None) -> Entry:
@@ -494,7 +497,8 @@ def _plan_in(entries: tuple[Entry, ...], path: str | os.PathLike[str] | None) ->
         raise ValueError(f"{path} is not the ledger of a change plan")
     if entries[0].get("version") != VERSION:
         raise ValueError(
-            f"{path} has format version {entries[0].get('version')!r}, and this reads {VERSION}"
+            f"{path} has format version {entries[0].get('version')!r}, but this ratebound reads "
+            f"{VERSION}"
         )
     return entries[0]
 
@@ -509,26 +513,28 @@ def _certificate(problem: Problem, new: Version, people: Population, confidence:
 
 
 def _check_promises(problem: Problem) -> None:
-    """Raise where a plan cannot hold a promise."""
+    """Raise if a plan cannot test a promise."""
     if not problem.subject_to:
-        raise ValueError("a plan needs a promise at least, such as 'recall() >= 0.9'")
+        raise ValueError("a plan needs at least one promise, such as 'recall() >= 0.9'")
     refuse_general(problem.subject_to, "a change plan", "Leave it out of the plan.")
     if problem.guessed:
-        raise ValueError("a change plan certifies, and guessed groups are assumed: leave guessed= out")
+        raise ValueError(
+            "a change plan certifies, but guessed groups rest on assumptions: leave guessed= out"
+        )
     for each in problem.subject_to:
-        if not isinstance(each, Constraint | Parity):  # a goal, which has no groups yet
+        if not isinstance(each, Constraint | Parity):  # a goal has no groups yet
             continue
         for rate in each.rates:
             if rate.on not in (None, FIRST):
                 raise ValueError(
-                    f"{each}: a plan is about the fresh rows of a release, and on={rate.on!r} is about "
-                    "others: certify it apart, rb.certify"
+                    f"{each}: a plan is about the fresh rows of a release, but on={rate.on!r} is "
+                    "about others: certify it separately, rb.certify"
                 )
             counts = is_count(rate) and isinstance(each, Constraint)
             if counts and not isinstance(each.left, Ratio) and rate.per is None:
                 raise ValueError(
-                    f"{each}: releases have different numbers of rows, so a count says out of how many, "
-                    f"as in {rate.kind}(per=1000)"
+                    f"{each}: releases have different numbers of rows, so a count needs a number of "
+                    f"rows, as in {rate.kind}(per=1000)"
                 )
 
 

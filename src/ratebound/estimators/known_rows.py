@@ -1,7 +1,7 @@
-"""Rows whose groups may be used when deciding, and rules of a forecast for each of these groups.
+"""Rows whose groups may be used when deciding, and a forecast's rules for each of these groups.
 
-A rule weighs what each promise costs. In a known group it weighs it by what that group says of a row. So
-a rule is one model for each group, of which the decider takes that of a row's own group.
+A rule weighs the cost of each promise. In a known group, the weights use the information in that group.
+So a rule is one model for each group, and the decider takes the model of a row's own group.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ratebound.solution.deciders import GroupThresholds
 from ratebound.solution.mixture import Mixture
 from ratebound.solution.thresholds import known_groups
 
-MOST_KNOWN = 64  # groups for each of which there is a model
+MOST_KNOWN = 64  # groups, at most, each with its own model
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class KnownRows:
     of: Array  # (n,)
 
     def by_group(self, rules: Mixture) -> Mixture:
-        """A mixture of rules with a model for each group, of which the decider takes the row's own."""
+        """A mixture of rules with a model for each group, chosen by a row's group."""
         members, count = rules.members, len(self.groups)
         parameters = np.repeat(members.parameters, count, axis=0)
         parameters[:, 1] = np.tile(np.arange(count), len(rules))

@@ -1,7 +1,7 @@
-"""The search by games for rankers, for what the plug-in cannot learn, or cannot keep.
+"""The search with games for rankers, for promises that the plug-in cannot learn or keep.
 
-One game is played without promises, and one for the promises with room to spare. Of all iterates the
-single best is taken: a ranker gives every row one score.
+One game is played without promises, and one for the promises with margins. The single best iterate is
+taken, since a ranker gives every row one score.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from ratebound.solution.mixture import Mixture, mixture
 from ratebound.solution.solutions import best_by_rank
 from ratebound.solution.status import status_there
 
-FEWEST_ROUNDS, MOST_ROUNDS = 1000, 4000  # of batches, by default
+FEWEST_ROUNDS, MOST_ROUNDS = 1000, 4000  # rounds of batches, by default
 BATCH = 2  # pairs for each row that a batch of rows would have
 KEPT = 60  # iterates kept of each setting
-PLAIN_TIME = 0.25  # share of the time that may go into the model without promises
-ROOM = 0.4  # share of the room between two bounds that margins may take, from each side
-LEVELS = 10  # at which the best is searched, if no candidate is as sure as was asked
+PLAIN_TIME = 0.25  # the largest share of the time for the model without promises
+ROOM = 0.4  # the largest share of the room between two bounds for margins, from each side
+LEVELS = 10  # confidences to try, if no candidate reaches the requested one
 
 
 @dataclass(frozen=True, eq=False)
 class PairGame:
-    """What is searched for on pairs within folds, and how."""
+    """The search on pairs within folds."""
 
     compiled: Compiled
     learner: Learner
@@ -52,7 +52,7 @@ class PairGame:
     clock: TimeLimit
 
     def solved(self) -> tuple[Mixture, Trace]:
-        """The best single iterate of a game without promises and of one for them; and the latter."""
+        """The best single iterate of a game without promises and of one for them; the latter's trace."""
         plain = self._played(
             compile(self.compiled.problem.promising(()), self.compiled.first),
             (self.learner, self.learner.player),
@@ -95,7 +95,7 @@ class PairGame:
         return max(min(40 * in_a_pass, MOST_ROUNDS), FEWEST_ROUNDS)
 
     def _margins(self, plain: Trace) -> Array:
-        """The room (m,) to spare, if rates vary as those of the best model without promises do."""
+        """The margins (m,) if rates vary as they do for the best model without promises."""
         if self.confidence is None:
             return np.zeros(len(self.compiled.constraints))
         best = plain.only(np.array([int(np.argmin(plain.objectives))]))
@@ -105,7 +105,7 @@ class PairGame:
         return np.minimum(margins, ROOM * room_between(self.compiled))
 
     def _chosen(self, candidates: _Candidates) -> Mixture:
-        """The cheapest candidate that is as sure as was asked, or as any is, to keep the promises."""
+        """The cheapest candidate with the requested confidence, or with the highest there is."""
         place, sure = candidates.best(self.confidence)
         solution = candidates.alone(place)
         status = status_there(
@@ -114,17 +114,14 @@ class PairGame:
         if sure is not None:
             words = f"On new rows like these all hold together with a confidence of {about(sure)}"
             low = self.confidence is not None and sure < self.confidence
-            why = (
-                f", less than the {self.confidence:.0%} that were asked for: more rows would tell, or "
-                "promise less"
-            )
+            why = f", less than the requested {self.confidence:.0%}: bring more rows, or promise less"
             message = f"{status.message}. {words}{why if low else ''}."
             status = replace(status, message=message, confidence=sure)
         return solution.recorded(status=status)
 
 
 def room_between(compiled: Compiled) -> Array:
-    """For each constraint (m,), the room to a constraint that bounds the same from the other side."""
+    """For each constraint (m,), the distance to one that bounds the same rate from the other side."""
     net, offset = compiled.matrix[1:], compiled.offset[1:]
     room = np.full(len(net), np.inf)
     for one in range(len(net)):
@@ -142,7 +139,7 @@ class _Candidates:
     traces: tuple[Trace, ...]
 
     def best(self, confidence: float | None) -> tuple[int, float | None]:
-        """Which candidate is chosen, and how sure its promises are on new rows, if that was asked."""
+        """The chosen candidate, and the confidence of its promises on new rows, if requested."""
         objectives = np.concatenate([trace.objectives for trace in self.traces])
         violations = np.concatenate([trace.violations for trace in self.traces])
         worst = violations.max(axis=1, initial=-np.inf)
@@ -164,7 +161,7 @@ class _Candidates:
         return next((place, sure) for sure, place in surest if sure >= level)
 
     def _sure(self, place: int) -> float:
-        """How sure it is that all promises of a candidate hold on new rows."""
+        """The confidence that all promises of a candidate hold on new rows."""
         trace, own = self._at(place)
         violations = trace.violations[own]
         errors: PairErrors = pair_errors(
@@ -181,6 +178,6 @@ class _Candidates:
         raise IndexError(place)
 
     def alone(self, place: int) -> Mixture:
-        """A candidate by itself."""
+        """A mixture of one candidate."""
         trace, own = self._at(place)
         return mixture(trace, np.arange(len(trace)) == own)

@@ -1,9 +1,9 @@
-"""The search by the plug-in for rankers: learn once who stands first, then walk along λ to one ranker.
+"""The search with the plug-in for rankers: learn once which row is first, then choose one ranker over λ.
 
-A row takes part in pairs as the first, in a share of them that is its standing, and otherwise as the
-second. So each counts as good by its standing and as bad by the rest of it, and P(good, cell | x) is
-learned as for a classifier, out of fold. Every λ then gives a score (`learners/plug_in_of_pairs.py`),
-and its rates are counted on pairs of rows of one fold, by models that saw neither row.
+A row is the first one in a share of its pairs, its *standing*, and the second one in the others. So each
+row counts as good by its standing and as bad by the rest, and P(good, cell | x) is learned as for a
+classifier, out of fold. Every λ then gives a score (`learners/plug_in_of_pairs.py`), and its rates are
+counted on pairs of rows of one fold, by models that saw neither row.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ JUDGED = (
     "feasible: every constraint is kept on pairs of the training rows, judged by models that saw "
     "neither row"
 )
-# Of multipliers, all together and one by one. A forecast is not exact, so beyond some multipliers no
-# order changes any more, and the program knows only rules on either side of what is looked for.
+# Scales of the multipliers, all together and one by one. A forecast is not exact, so beyond some
+# multipliers no order changes, and the program only has rules on either side of the best one.
 FACTORS = 2.0 ** -np.arange(1, 11), np.linspace(0.5, 1.5, 17), np.linspace(0.94, 1.06, 17)
-LEAST = 1e-3  # of what ranking a pair right is worth at most, that it is worth at least
+LEAST = 1e-3  # the least worth of ranking a pair right, as a share of the largest
 
 
 class NotLearned(ValueError):
-    """A problem that is not learned from what rows are: it has to be played."""
+    """A problem that cannot be learned from rows: it needs the game."""
 
 
 @dataclass(frozen=True, eq=False)
 class Worth:
-    """What ranking pairs right is worth, by the cells of their rows, and its nearest product."""
+    """The worth of ranking pairs right, by the cells of their rows, and its nearest product."""
 
     terms: Array  # (1+m, C) the objective's coefficient and each promise's, for C combinations of cells
-    nearest: Array  # (J, C) from logarithms for these to those for each cell
-    first: Array  # (J,) which cells are of first rows
+    nearest: Array  # (J, C) from logarithms for these to logarithms for each cell
+    first: Array  # (J,) which cells belong to first rows
 
     def logs(self, weights: Array) -> Array:
         """The logarithms (K, J) of u and v at multipliers (K, 1+m)."""
@@ -70,7 +70,7 @@ class Worth:
 
 @dataclass(eq=False)
 class PairRules(RuleSearch):
-    """All rules of a forecast, which put rows in order."""
+    """All rules of a forecast, for ranking rows."""
 
     scorer: OfPairsScorer
     worth: Worth
@@ -112,7 +112,7 @@ class PairRules(RuleSearch):
         return self.moves.drawn
 
     def few_rows(self, needed: float) -> dict[int, tuple[int, int]]:
-        return {}  # whatever a few rows say of a promise, it is asked for
+        return {}  # every promise is required, however few its rows are
 
 
 def learned_of_pairs(
@@ -123,11 +123,11 @@ def learned_of_pairs(
     progress: bool | None,
     epochs: int | None,
 ) -> PairRules:
-    """The rules for a problem on pairs within folds, by a forecast of their rows; `fold` is (n,)."""
+    """The rules for a problem on pairs within folds, from a forecast of their rows; `fold` is (n,)."""
     pairs, count = compiled.first, int(fold.max()) + 1
     assert isinstance(pairs, Pairs)
     if compiled.goal is not None:
-        raise NotLearned(f"{compiled.problem.objective} is no sum of rates: use method='game'")
+        raise NotLearned(f"{compiled.problem.objective} is not a sum of rates: use method='game'")
     rows, conditions = _standing_rows(pairs, compiled.problem)
     of = fold[rows.place]
     learned = compile(
@@ -136,8 +136,8 @@ def learned_of_pairs(
     sides = [len(np.unique(learned.cells[rows.good == good])) for good in (True, False)]
     if max(sides) > MOST_CELLS:
         raise NotLearned(
-            f"the promises tell {max(sides):,} groups apart, of at most {MOST_CELLS} that the plug-in "
-            "learns: use method='game'"
+            f"the promises distinguish {max(sides):,} groups, but the plug-in learns at most "
+            f"{MOST_CELLS}: use method='game'"
         )
     split = Folded(count, of, np.ones((count + 1, count)), (split_of(learned, of),))
     forecast, _ = learner.learn(learned, split, seed, progress, epochs)
@@ -153,13 +153,13 @@ def learned_of_pairs(
 
 @dataclass(frozen=True, eq=False)
 class _StandingRows:
-    rows: Population  # each row as good and as bad, by how it stands
-    place: Array  # of each among all rows
+    rows: Population  # each row as good and as bad, weighted by its standing
+    place: Array  # the place of each among all rows
     good: Array
 
 
 def _standing_rows(pairs: Pairs, problem: Problem) -> tuple[_StandingRows, list[Subset]]:
-    """Rows as good and as bad ones, weighted by how they stand, and the conditions that promises use."""
+    """Rows as good and as bad ones, weighted by standing, and the conditions that promises use."""
     standing, own = pairs.standing, pairs.rows.row_weights
     weights = np.stack([own * (1 - standing), own * standing])
     good, place = np.nonzero(np.nan_to_num(weights) > 0)
@@ -182,7 +182,7 @@ def _standing_rows(pairs: Pairs, problem: Problem) -> tuple[_StandingRows, list[
 
 
 def _worth(compiled: Compiled, first: Array, second: Array, size: int) -> Worth:
-    """What pairs are worth whose first rows are in cells `first` (P,), and second in `second` (P,)."""
+    """The worth of pairs whose first rows are in cells `first` (P,) and second rows in `second` (P,)."""
     both, one = np.unique(first * size + second, return_index=True)
     terms = compiled.matrix[:, compiled.cells[one]]
     spoken_of = terms.any(axis=0)

@@ -1,4 +1,4 @@
-"""The page of a change plan that a regulator reads: acceptance criteria, every test, every alarm."""
+"""A change plan's page for regulators: acceptance criteria, every test, every alarm."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TESTS = (
 
 
 def state_of(plan: ChangePlan) -> str:
-    """What is spent and left."""
+    """The tests and the error spent and left."""
     released = sum(each.certified for each in plan.record)
     return (
         f"{plan.spent} of {plan.releases} tests spent, {released} released; {plan.rows_used:,} rows "
@@ -35,7 +35,7 @@ def state_of(plan: ChangePlan) -> str:
 
 
 def page_of(plan: ChangePlan) -> doc.Document:
-    """The plan and its record, as people read them."""
+    """The plan and its record, for readers."""
     alarms = plan.to_dict()["alarms"]
     parts: list[doc.Part] = [doc.Section("Acceptance criteria", _criteria(plan), "criteria")]
     if plan.spent:
@@ -46,10 +46,10 @@ def page_of(plan: ChangePlan) -> doc.Document:
         parts.append(doc.Section("Record", (table, *said), "record"))
     if alarms:
         words = tuple(f"{each['when']}: {each['words']}" for each in alarms)
-        parts.append(doc.Section("Alarms of the model in use", (doc.Bullets(words),), "alarms"))
+        parts.append(doc.Section("Alarms of the live model", (doc.Bullets(words),), "alarms"))
     where = "There is no ledger= file, so the record ends with this process."
     if plan.ledger:
-        where = f"The record is {plan.ledger}, each line of which holds the digest of the one before."
+        where = f"The record is {plan.ledger}; each line holds the digest of the previous one."
     parts.append(doc.Paragraph(where))
     return doc.Document(
         title="Change-control plan",
@@ -63,14 +63,14 @@ def page_of(plan: ChangePlan) -> doc.Document:
 
 def _criteria(plan: ChangePlan) -> tuple[doc.Part, ...]:
     share = plan.error / plan.releases
-    carried = ", and that of the test before it if that ended in a release" * (
+    carried = ", plus the previous test's share if that test ended in a release" * (
         plan.spending == "carried"
     )
-    known = "by what they hold" if plan.key is None else f"by the ids in {plan.key}"
+    known = "by their content" if plan.key is None else f"by the ids in {plan.key}"
     words = (
-        "A candidate is released if rows that served in no other test show that it keeps every "
+        "A candidate is released if rows that were used in no other test show that it keeps every "
         f"promise. Each test errs with at most {share:.4g}{carried}; the probability that any release "
-        f"of the plan breaks a promise is at most {plan.error:.4g}. Rows are known again {known}."
+        f"of the plan breaks a promise is at most {plan.error:.4g}. Used rows are recognized {known}."
     )
     rows = tuple(
         (doc.Quoted(str(each)), sentence(each) if isinstance(each, Constraint | Parity) else "")

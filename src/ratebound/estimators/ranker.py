@@ -196,8 +196,9 @@ class RateConstrainedRanker(BaseEstimator):
         remedy = "Train for it with rb.shrink(rb.play(rb.compile(problem, pairs), rb.Torch(module)))."
         refuse_general(problem.subject_to, "RateConstrainedRanker", remedy)
         compile(problem, given)  # errors name the given pairs
-        found = self._found(learners, training, given, problem, seed)
-        solution, trace, compiled, encoding = found.solution, found.trace, found.compiled, found.encoding
+        ranked = self._found(learners, training, given, problem, seed)
+        solution, trace, compiled = ranked.solution, ranked.trace, ranked.compiled
+        encoding = ranked.encoding
         made = Making(
             call=repr(self),
             rows={"trained on": given.rows.size, "pairs trained on": len(compiled.first)},

@@ -1,14 +1,14 @@
-"""The search for one rule among those at all λ, whatever rules are of: decisions, or the order of rows.
+"""The search for one rule among the rules at all λ, for decisions or for rankings.
 
-λ is found by cutting planes, on actual rates: a linear program over the rules so far has the multipliers
-at which least is known, and their rule is the next. The rules do not depend on margins, so those that
-were found for one margin are where the search for the next begins.
+λ is found by cutting planes, on actual rates: a linear program over the rules so far gives the
+multipliers at which least is known, and their rule is the next. The rules do not depend on margins, so
+the search for one margin begins with the rules of earlier margins.
 
-The program mixes rules that differ in few rows, since their multipliers are close. So there is nearly
-always one rule, close to the mean of these, that does as well; it is looked for around it.
+The program mixes rules that differ in few rows, since their multipliers are close. So nearly always one
+rule close to their mean is as good; the search looks around the mean.
 
-A rule may also have a threshold of its own: what a yes is to cost less than. Where no multipliers alone
-do nearly as well as a mixture, thresholds are tried too, up to one decision for everyone.
+A rule may also have its own threshold: the cost that a yes must stay below. If no multipliers alone are
+nearly as good as a mixture, thresholds are tried too, up to one decision for everyone.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from ratebound.problem.deciding import decided
 from ratebound.rates.kinds import TWO
 
 RADIUS = 100.0  # what a violation may cost at most, in units of the objective
-ROUNDS = 80  # rules asked for at each margin, at most
-GAP = 1e-6  # of the program, in units of the objective, at which its multipliers are the best
+ROUNDS = 80  # rules computed at each margin, at most
+GAP = 1e-6  # of the program, in units of the objective: with a smaller gap its multipliers are the best
 AT_ONCE = 2**19  # decisions of rules evaluated at a time
 SCALES = np.r_[np.linspace(0.9, 1.1, 11), 1.15, 1.2, 1.3]  # of multipliers, around the program's
-NUDGES = (0.9, 0.95, 0.98, 1.02, 1.05, 1.1)  # of one of them
-DEAR = 2e-4  # of the objective, that a single rule may cost more than a mixture
+NUDGES = (0.9, 0.95, 0.98, 1.02, 1.05, 1.1)  # scales of a single multiplier
+DEAR = 2e-4  # of the objective: how much more than a mixture a single rule may cost
 STEPS = np.linspace(0, 1, 6)[1:-1]  # between two multipliers
-MIXED = 4  # rules of a mixture between which others are looked for
-NUDGED = 8  # multipliers that are moved one by one, the largest
-FAR = 10.0  # times DEAR, from which on thresholds are tried too
+MIXED = 4  # rules of a mixture to look between
+NUDGED = 8  # the largest multipliers, moved one by one
+FAR = 10.0  # from so many times DEAR on, thresholds are tried too
 SHARES = np.linspace(0, 1, 33)  # of rows that get a no, at thresholds
 FINER = np.linspace(-1, 1, 33) / 32  # the same around one of them
 BASES = 4  # rules whose thresholds are moved
-CHANCE = 0.5  # standard deviations of one row's cost, by which a threshold is to be cheaper than none
-STARTS = 8  # rules for other bounds that are asked for first
+CHANCE = 0.5  # standard deviations of one row's cost that a threshold must save
+STARTS = 8  # rules for other bounds that are computed first
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """One λ, and what its rule does out of fold."""
+    """One λ, and its rule's values out of fold."""
 
-    place: int  # among those that were asked for
+    place: int  # among the computed rules
     weights: Array  # (T,) of the objective, each promise and the threshold
     objective: float
     violations: Array  # (m,)
@@ -62,26 +62,26 @@ class Influences(Protocol):
     """How far rows move promises."""
 
     def of(self, decided: Array, some: Array | slice = ...) -> tuple[Array, Array, Array]:
-        """How far `some` of them move each, (m, k); the variances (m,), and what is not imagined."""
+        """How far `some` rows move each, (m, k); the variances (m,), and the share of real rows."""
 
 
 @dataclass(eq=False)
 class RuleSearch(ABC):
-    """All rules for a problem; those that were asked for are kept."""
+    """All rules for a problem; computed rules are kept."""
 
     compiled: Compiled
-    scorer: Scorer  # what rules are deployed by
+    scorer: Scorer  # the scorer for deployed rules
     split: Split
-    folds: int  # that rows are dealt into
+    folds: int  # the number of folds of the rows
     seed: int
     together: Array | None  # (n,) which rows were drawn together
-    weights: Array = field(init=False)  # (N, T) of those asked for; T is 1+m, or 2+m with a threshold
+    weights: Array = field(init=False)  # (N, T) of the computed rules; T is 1+m, or 2+m with a threshold
     values: Array = field(init=False)  # (N, 1+m) their objectives and violations
 
     def __post_init__(self) -> None:
         self.weights = np.empty((0, self.width))
         self.values = np.empty((0, 1 + self.promises))
-        self.planes: list[int] = []  # places of those that programs asked for
+        self.planes: list[int] = []  # places of the rules that programs chose
         self.ask(np.eye(1 + self.promises)[:1])  # the plain model
 
     # --- what rules are of -------------------------------------------------------------------------
@@ -102,20 +102,20 @@ class RuleSearch(ABC):
 
     @abstractmethod
     def few_rows(self, needed: float) -> dict[int, tuple[int, int]]:
-        """Promises that no rule shows to be kept, for want of rows; their rows, and those it takes."""
+        """Promises that no rule can show to be kept, for lack of rows; the rows present and needed."""
 
     @property
     def head(self) -> int:
-        """How many parameters of the scorer's models say which of the folds, and what else is whole."""
+        """How many parameters of the scorer's models come before the weights, such as the fold."""
         return 1
 
     def parameters(self, weights: Array) -> Array:
-        """What the scorer's models are at weights (N, T), after their head."""
+        """The parameters of the scorer's models at weights (N, T), after their head."""
         return weights
 
     @property
     def drawn(self) -> int:
-        """How many rows were drawn independently, or sets of rows that were drawn together."""
+        """The number of independently drawn rows, or sets of rows."""
         return len(self.compiled.cells) if self.together is None else int(self.together.max()) + 1
 
     @property
@@ -125,11 +125,11 @@ class RuleSearch(ABC):
 
     @property
     def bare(self) -> Array:
-        """Which rules (N,) have no threshold of their own."""
+        """Which rules (N,) have no threshold."""
         return np.asarray(~self.weights[:, 1 + self.promises :].any(axis=1))
 
     def objectives(self, places: Sequence[int]) -> list[float]:
-        """The objectives of rules that were asked for."""
+        """The objectives of these computed rules."""
         return [float(value) for value in self.values[list(places), 0]]
 
     def _padded(self, weights: Array) -> Array:
@@ -137,34 +137,34 @@ class RuleSearch(ABC):
         return np.pad(weights, ((0, 0), (0, self.width - weights.shape[1])))
 
     def decided(self, weights: Array) -> Array:
-        """What a rule decides of each row, (n,)."""
+        """A rule's decision on each row, (n,)."""
         return np.concatenate(
             [decided(scores)[0] for scores in self.pieces(self._padded(weights[None]))]
         )
 
     def ask(self, weights: Array) -> Array:
-        """The values (K, 1+m) of rules at weights (K, 1+m) or (K, T), which are kept."""
+        """Compute and keep the values (K, 1+m) of rules at weights (K, 1+m) or (K, T)."""
         weights = self._padded(weights)
         many = max(1, AT_ONCE // max(len(self.compiled.cells), 1))
-        found = []
+        computed = []
         for start in range(0, len(weights), many):
             objectives, violations, _ = self.compiled.measure(self.pieces(weights[start : start + many]))
-            found.append(np.column_stack([objectives, violations]))
-        values = np.concatenate(found)
+            computed.append(np.column_stack([objectives, violations]))
+        values = np.concatenate(computed)
         self.weights = np.vstack([self.weights, weights])
         self.values = np.vstack([self.values, values])
         return values
 
     def rule(self, place: int) -> Rule:
-        """One of those asked for."""
+        """One of the computed rules."""
         return Rule(place, self.weights[place], float(self.values[place, 0]), self.values[place, 1:])
 
     # --- the best rule ---------------------------------------------------------------------------
 
     def best(self, margins: Array) -> Rule:
-        """The cheapest rule asked for that keeps the promises with `margins` (m,); else the nearest.
+        """The cheapest rule that keeps the promises with `margins` (m,); else the nearest one.
 
-        A promise with a margin of -inf is not asked for.
+        A promise with a margin of -inf is not required.
         """
         if not self.promises:
             return self.rule(0)
@@ -185,7 +185,7 @@ class RuleSearch(ABC):
         return self.cheapest(margins)
 
     def quickly(self, margins: Array) -> Rule:
-        """As `best`, among few rules: those of the program, and on the line through their mean."""
+        """As `best`, among few rules: the program's rules, and rules on the line through their mean."""
         mean, _, _ = self._multipliers(margins)
         prices = SCALES[:, None] * self._prices(mean)
         self.ask(np.column_stack([np.ones(len(prices)), prices]))
@@ -196,7 +196,7 @@ class RuleSearch(ABC):
         return float((self.decided(weights) == 0).mean())
 
     def _dearer(self, margins: Array, value: float, times: float = 1.0) -> bool:
-        """Whether every rule so far costs more than a mixture of them, by more than is worth a look."""
+        """Whether every rule so far costs clearly more than a mixture of them."""
         near = self.cheapest(margins)
         worst = worst_violation(near.violations + margins, self.compiled.scale[1:])
         return worst > TOLERANCE or near.objective / self.compiled.scale[0] > value + times * DEAR
@@ -204,17 +204,17 @@ class RuleSearch(ABC):
     def _multipliers(self, margins: Array) -> tuple[Array, list[Array], float]:
         """The weights (T,) of the program's best mixture, by cutting planes.
 
-        Their mean, each of them, and what the mixture costs.
+        Returns their mean, each of them, and the mixture's cost.
         """
         asked_for = np.append(True, margins > -np.inf)
         scale, room = self.compiled.scale[asked_for], np.append(0.0, margins)[asked_for]
         unit = scale[0] / scale
         mean = self.weights[0]
         mixed, value = [mean], -np.inf
-        center: Array | None = None  # next to which multipliers stay while that tells something
+        center: Array | None = None  # multipliers stay near it while that gives new information
         bound, highest = -np.inf, np.eye(len(scale))[0]
         for _ in range(ROUNDS):
-            bare = self.bare  # thresholds are of single rules
+            bare = self.bare  # only single rules have thresholds
             values, weights = (self.values[bare][:, asked_for] + room) / scale, self.weights[bare]
             program = elastic(values, RADIUS)
             value, prices = program.value, program.weights
@@ -236,10 +236,10 @@ class RuleSearch(ABC):
         return mean, mixed, value
 
     def _look_between(self, ends: list[Array]) -> None:
-        """Ask for rules on the way between weights (T,) that are far apart.
+        """Compute rules between weights (T,) that are far apart.
 
-        Rules need not be as good as mixtures of them, as a forecast is not exact; then the program sees
-        none of those between, and one of them is what is looked for.
+        Since a forecast is not exact, single rules may be worse than mixtures of them; then the program
+        sees no rule in between, and the wanted rule is one of these.
         """
         tried = []
         for place, one in enumerate(ends[:MIXED]):
@@ -258,7 +258,7 @@ class RuleSearch(ABC):
             self.ask(np.column_stack([np.ones(len(tried)), tried]))
 
     def _look_around(self, weights: Array, finer: float = 1.0) -> None:
-        """Ask for rules close to these weights (T,)."""
+        """Compute rules close to these weights (T,)."""
         promises = self._prices(weights)
         scales = 1.0 + (SCALES - 1.0) / finer
         tried = [scale * promises for scale in scales]
@@ -277,7 +277,7 @@ class RuleSearch(ABC):
         return weights[1 : 1 + self.promises] / max(weights[0], 1e-9)
 
     def _look_at_thresholds(self, bases: list[Array], shares: Array = SHARES) -> None:
-        """Ask for rules at these weights (T,) with thresholds at which such shares of rows get a no.
+        """Compute rules at these weights (T,) with thresholds at which these shares of rows get a no.
 
         By default up to one decision for everyone.
         """
@@ -287,16 +287,17 @@ class RuleSearch(ABC):
             own = np.append(base[:-1], 0.0)
             scores = np.concatenate(list(self.pieces(own[None])), axis=-1)[0, 0]
             ends = np.quantile(scores, shares.clip(0, 1))
-            beyond = 1e-6 * (1.0 + np.abs(ends).max())  # so that everyone lies on one side
+            beyond = 1e-6 * (1.0 + np.abs(ends).max())  # so that all rows lie on one side
             ends = ends + beyond * ((shares >= 1) - 1.0 * (shares <= 0))
             every = np.tile(own, (len(ends), 1))
             every[:, -1] = ends
             self.ask(every)
 
     def cheapest(self, margins: Array) -> Rule:
-        """The cheapest rule so far that keeps `margins` (m,); where none does, the nearest.
+        """The cheapest rule so far that keeps `margins` (m,); if none does, the nearest.
 
-        With a threshold only if that is clearly cheaper. Among many thresholds some are by chance.
+        It has a threshold only if that is clearly cheaper: among many thresholds some are cheaper by
+        chance.
         """
         costs = self.values[:, 0]
         worst = worst_violation(self.values[:, 1:] + margins, self.compiled.scale[1:])
@@ -320,10 +321,10 @@ class RuleSearch(ABC):
     # --- as a trace --------------------------------------------------------------------------------
 
     def trace(self, others: Iterable[int] = (), ended: str = "gap") -> Trace:
-        """The rules that programs asked for, and `others`, as candidates with values out of fold.
+        """The rules that programs chose, and `others`, as candidates with values out of fold.
 
-        Their rounds are their places among all, from 1 on. Rules that were only looked at on the way to
-        a single one are left out: there are thousands.
+        Their rounds are their places among all rules, from 1 on. Rules that were only tried on the way
+        to a single one are left out: there are thousands.
         """
         places = np.unique([0, *self.planes, *others])
         compiled, weights, values = self.compiled, self.weights[places], self.values[places]
