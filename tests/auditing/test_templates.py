@@ -183,3 +183,9 @@ HEADINGS = (
     "Why these metrics are appropriate", "Risk management", "Changes through the lifecycle",
     "Standards", "Declaration of conformity", "Post-market monitoring",
 )  # fmt: skip
+
+
+def test_categories_that_differ_only_in_case_are_pointed_out():
+    table = {"sex": ["f", "m", "M", "f"] * 25, "hired": [1, 0, 1, 1] * 25}
+    found = rb.impact_ratios(decisions="hired", rows=rb.Population(None, columns=table))
+    assert "sex: 'm' and 'M' differ only in case" in str(found)

@@ -30,6 +30,7 @@ from ratebound.problem.population import Population
 from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import label_classes
 from ratebound.rates.subsets import Name, column_text
+from ratebound.tables.treatments import differing_in_case
 
 Form = Literal["ll144", "lending"]
 SMALL = 0.02  # the share of the rows below which Local Law 144 lets a category be left out
@@ -87,6 +88,7 @@ class ImpactTable:
     rate: Literal["selection rate", "scoring rate"]
     categories: tuple[Category, ...]
     unknown: int  # rows without a known category
+    hint: str = ""  # if values differ only in case
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,8 @@ def _table_parts(form: Form, table: ImpactTable, at: str) -> list[doc.Part]:
     if table.unknown:
         said = f"{table.unknown:,} rows have an unknown {' or '.join(table.by)} and are not included."
         parts.append(doc.Paragraph(said, apart=False))
+    if table.hint:
+        parts.append(doc.Paragraph(f"{table.hint}.", apart=False))
     return parts
 
 
@@ -266,6 +270,7 @@ def impact_ratios(
                 rate,  # type: ignore[arg-type]  # one of the two
                 _categories(parts, hit, weights, form, scores),
                 int((~np.any(list(parts.values()), axis=0)).sum()),
+                _hint(people, key),
             )
             tables.append(table)
     return ImpactRatios(form, tally.model.words, len(people), tuple(tables))
@@ -301,6 +306,17 @@ def _known(people: Population, name: Name) -> dict[str, Array]:
         if not words.startswith("missing(") and said not in UNKNOWN:
             known[words] = inside
     return known
+
+
+def _hint(people: Population, key: Sequence[Name]) -> str:
+    """Which values of the columns differ only in case, if any do."""
+    each = ((name, people.values(name)) for name in key)
+    texts = ((name, read.values.tolist()) for name, read in each if read.codes is not None)
+    said = (
+        (name, differing_in_case(value for value in values if isinstance(value, str)))
+        for name, values in texts
+    )
+    return next((f"{column_text(name)}: {words}" for name, words in said if words), "")
 
 
 def _scores(people: Population, name: str) -> Array:

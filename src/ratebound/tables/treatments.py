@@ -248,7 +248,22 @@ def _as_category(plan: Planned, keep: bool) -> Planned:
         return _done(plan, "category", words, unusual=True)
     if treatment.holds == "mixed":
         return _done(plan, "category", "mixed kinds, read as texts: categories", unusual=True)
-    return _done(plan, "category", "categories")
+    words = differing_in_case(plan.known.texts or ())
+    return _done(plan, "category", f"categories{words and '; ' + words}", unusual=bool(words))
+
+
+def differing_in_case(texts: Iterable[str]) -> str:
+    """A hint if values are the same but for upper and lower case; empty if none are.
+
+    >>> differing_in_case(["Male", "F", "male"]), differing_in_case(["Male", "Female"])
+    ("'Male' and 'male' differ only in case: write them alike if they mean the same", '')
+    """
+    seen: dict[str, str] = {}
+    for text in texts:
+        first = seen.setdefault(text.casefold(), text)
+        if first != text:
+            return f"{first!r} and {text!r} differ only in case: write them alike if they mean the same"
+    return ""
 
 
 def _with_hint(plan: Planned) -> Planned:
