@@ -112,6 +112,21 @@ def customers(size):
     return sample
 
 
+def smooth(rng, rows):
+    """A score that a linear model finds, but for a product of two columns."""
+    X = rng.normal(size=(rows, 6))
+    score = X @ [1.0, 0.8, 0.5, 0.3, 0.2, 0] + 0.6 * X[:, 0] * X[:, 1] - 0.8
+    return Sample(X, rng.random(rows) < 1 / (1 + np.exp(-1.2 * score)), np.zeros(rows))
+
+
+def turned(rng, rows):
+    """The best rows are among the few, where the second column matters the other way."""
+    few = rng.random(rows) < 0.3
+    X = np.column_stack([few, rng.normal(size=rows)])
+    chance = np.where(few, 0.8 + 0.18 * np.tanh(2 * X[:, 1]), 0.35 - 0.3 * np.tanh(X[:, 1]))
+    return Sample(X, rng.random(rows) < chance, np.zeros(rows))
+
+
 BOTH = ("recall(g == 0) >= 0.95 * recall()", "recall(g == 1) >= 0.95 * recall()")
 ONE = ("recall(g == 0) >= 0.95 * recall()", "false_positive_rate() <= 0.2")
 CASES = {
@@ -122,6 +137,13 @@ CASES = {
     "weights": Case("weights", 2000, ONE, of(0.3), weighted),
     "small": Case("few rows", 2000, ONE, of(0.2)),
     "rare": Case("240 positives in the smaller group", 8000, BOTH, of(0.3, 2.7)),
+    "top": Case("a top with room", 1000, ("precision(top=0.1) >= 0.82",), smooth),
+    "top small": Case("a top of 30", 1000, ("precision(top=0.03) >= 0.85",), smooth),
+    "top recall": Case("recall of a top", 1000, ("recall(top=0.1) >= 0.25",), smooth),
+    "top large": Case("a top of 400", 4000, ("precision(top=0.1) >= 0.85",), smooth),
+    "top hard": Case("a top of 400, with little room", 4000, ("precision(top=0.1) >= 0.87",), smooth),
+    "top turned": Case("a top by another model", 1200, ("precision(top=0.1) >= 0.78",), turned),
+    "top beyond": Case("recall of a top, with no room", 1200, ("recall(top=0.1) >= 0.19",), turned),
     "customers": Case("8 rows of each customer", 3200, ONE, customers(1), customers(8)),
 }
 
@@ -144,6 +166,12 @@ def rates(compiled, chances) -> tuple[float, float]:
     return float(values[0]), float(values[1:].max())
 
 
+def worst_at_the_top(compiled, solution, X) -> float:
+    """The worst violation if the promises are about the rows with the largest scores."""
+    scores = solution.member_scores(X).T[:, None]
+    return float(compiled.expected(solution.weights, scores)[1].max())
+
+
 def measured(case: Case, model: str, seed: int, *, method: str = "auto", fresh: int = FRESH) -> Found:
     """Train on one draw of a case, and judge on fresh rows of it."""
     own, new = case.trained_on(seed), case.draw(np.random.default_rng(2**31), fresh)
@@ -157,7 +185,10 @@ def measured(case: Case, model: str, seed: int, *, method: str = "auto", fresh: 
             started = time.process_time()
             fit.fit(own.X, own.y, **given)
             seconds = time.process_time() - started
-        return fit, seconds, *rates(compiled, fit.solution_.decision_proba(new.X)[:, 1])
+        error, worst = rates(compiled, fit.solution_.decision_proba(new.X)[:, 1])
+        if compiled.tops:
+            worst = worst_at_the_top(compiled, fit.solution_, new.X)
+        return fit, seconds, error, worst
 
     _, _, plain, _ = trained(())  # first, so that what it imports is not counted below
     fit, seconds, error, worst = trained(case.promises, confidence=ASKED, method=method)
