@@ -325,6 +325,27 @@ def test_several_populations_in_a_batch():
     assert seen == [(2, 4.0, X[[5, 1], 0].tolist())]
 
 
+def test_a_constraint_on_the_weights_in_the_estimator(tmp_path):
+    """A linear model of PyTorch, whose draw is chosen among several, with the module at hand."""
+    random = np.random.default_rng(0)
+    X, group = random.normal(size=(400, 3)).astype("float32"), random.choice(["a", "b"], 400)
+    y = X[:, 0] + random.normal(size=400) > 0
+    budget = rb.constraint(lambda m, r: m.module.weight.abs().sum(), name="L1 norm", at_most=0.5)
+    promises = ['recall(group == "a") >= 0.8', budget]
+    model = rb.RateConstrainedClassifier(
+        promises, model=rb.Torch(linear), training=rb.Training(epochs=30), random_state=0
+    )
+    model.fit(X, y, columns={"group": group})
+    promise = model.audit(X, y, columns={"group": group}).promises[1]
+    assert promise.kept
+    assert promise.value <= 0.5 + 1e-6
+    assert "custom function" in str(model.audit(X, y, columns={"group": group}))  # so no interval
+    again = rb.load(model.save(tmp_path))
+    assert (again.predict(X) == model.predict(X)).all()
+    with pytest.raises(ValueError, match=r"L1 norm: .*rb.Torch\(lambda width: torch.nn.Linear"):
+        rb.RateConstrainedClassifier(promises).fit(X, y, columns={"group": group})
+
+
 # --- bad input ------------------------------------------------------------------------------------
 
 

@@ -202,7 +202,8 @@ def check_own(problem: Problem, learner: Learner, model: Any, known: Any, certif
         raise ValueError(
             f"{names}: a custom constraint (rb.constraint) is a function that training descends, but "
             f"model={model!r} cannot: use model='mlp', model='lattice', a PyTorch module or "
-            "rb.Torch(...)"
+            "rb.Torch(...). A linear model that can is "
+            "model=rb.Torch(lambda width: torch.nn.Linear(width, 1))"
         )
     if certify is not None:
         raise ValueError(

@@ -183,12 +183,13 @@ def outcomes_as_they_fall(
             for rows in population.pieces(mixture.decider.known, inputs=True):
                 yield mixture.choices(rows.X, columns=rows.columns)
 
+    models = _members(mixture, compiled)[2]  # whose own constraints do not depend on the draw
     in_memory = list(parts()) if compiled.all_in_memory else None
     for salt in salts:
         decider = mixture.decider.salted(salt)
         each = parts() if in_memory is None else in_memory
         pieces = (decider.as_they_fall(*part) for part in each)
-        yield Outcome(*compiled.expected(mixture.weights, pieces))
+        yield Outcome(*compiled.expected(mixture.weights, pieces, models=models))
 
 
 def _members(
