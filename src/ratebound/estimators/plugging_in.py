@@ -80,6 +80,7 @@ RULES = SearchWords(
 NEAR = 0.02  # a confidence that is lower by this is near enough
 POINTS = 8  # linear problems on the way to a goal, at most
 WORTH = 1e-5  # of the goal: the gain that another of them needs
+ALIKE = 1e-3  # of the objective: levels that differ by less are as good, and one in the middle is taken
 AT_ONCE = 2**16  # rows with widely shared features that are processed at a time
 
 
@@ -221,8 +222,10 @@ def at_its_levels(compiled: Compiled, known: Rules) -> Compiled:
     def reached(problem: Problem) -> Tried:
         at = compile_again(compiled, problem)
         rules = rules_for(at, known) if at.goal is None else along_tangent(at, tangent, known)
-        rule = rules.quickly(np.zeros(rules.promises))
-        return as_tried(rules.compiled, rule.violations, rules.objectives([rule.place])[0])
+        rule = rules.best(np.zeros(rules.promises))
+        alike = ALIKE * float(rules.compiled.scale[0])
+        cost = alike * round(rules.objectives([rule.place])[0] / alike)
+        return as_tried(rules.compiled, rule.violations, cost)
 
     return compile_again(compiled, at_best_levels(asked, reached))
 
