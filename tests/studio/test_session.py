@@ -262,6 +262,14 @@ def test_what_is_signed_can_be_verified_and_made_again(made, people_csv, tmp_pat
         train(
             read_run({"data": [str(folder / "run.toml")], "out": str(tmp_path / "again"), "quiet": True})
         )
+    half = tmp_path / "half.csv"  # other rows, by whose certificate alone new rows are judged
+    half.write_text("".join(people_csv.read_text().splitlines(True)[:700]))
+    told = session.verify(state, {"folder": str(folder), "data": str(half)})[1]
+    shown = {each["words"]: each["holds"] for each in told["certificate"]["promises"]}
+    assert len(shown) == len(told["audit"]["promises"]) == 2
+    for each in told["audit"]["promises"]:
+        assert (each["new"] == "certified") == shown[each["words"]]
+
     one, other = (json.loads((path / "audit.json").read_text()) for path in (folder, tmp_path / "again"))
     assert one["promises"] == other["promises"]
     models = rb.load(folder), rb.load(tmp_path / "again")

@@ -106,6 +106,10 @@ def _on_rows(model: Mixture, folder: Path, data: str, label: str, confidence: fl
         people, others = populations_for(model, use)
         files = digests_of(files_of(use.data))
         trained = model.record.source is not None and digest_of(files) == model.record.source
+        certificate = None
+        if not trained:  # this certificate takes the place of an earlier one, of other rows
+            certificate = certify(model.problem, model, people, confidence=confidence, **others)
+            model = model.recorded(certificate=certificate)
         report = audit(model.problem, model, people, **others)
         report = report.made_by("the studio", files, unseen=False if trained else None, label=label)
         report_data = report.to_dict()
@@ -114,13 +118,12 @@ def _on_rows(model: Mixture, folder: Path, data: str, label: str, confidence: fl
             for each, promise in zip(report_data["promises"], report.promises, strict=True)
         ]
         measured: dict[str, Any] = {"audit": report_data | {"card": None, "promises": told}}
-        if trained:
+        if certificate is None:
             measured["uncertified"] = (
                 "These are the rows that it was trained on. Promises kept on them show nothing about "
                 "new rows: give other rows for a certificate."
             )
         else:
-            certificate = certify(model.problem, model, people, confidence=confidence, **others)
             measured["certificate"] = certificate.to_dict() | {"words": str(certificate)}
     return measured
 

@@ -564,7 +564,7 @@ function verified(place, told) {
     h("ul", {}, told.promised.map((p) => h("li", {}, h("code", {}, p)))), h("p", { class: "note" }, told.status)];
   if (told.audit) parts.push(h("h2", {}, "Measured again"), h("p", {}, `${told.audit.summary}.`), table("Each promise on these rows", ["Promise", N("Value"), N("Bound"), N("Rows"), "On these rows", "On new rows"],
     told.audit.promises.map((p) => [[p.sentence || p.words, h("small", {}, h("code", {}, p.words))], percent(p.value), percent(p.bound), count(p.rows), h("span", { class: p.kept ? "good" : "bad" }, p.kept === null ? "not measured" : p.kept ? "✓ kept" : "✗ broken"), p.new])));
-  if (told.certificate) parts.push(h("h2", {}, "Certificate"), h("p", { class: told.certificate.holds ? "good" : "bad" }, told.certificate.holds ? "It holds." : "It is refused."), h("pre", { class: "wide" }, h("code", {}, told.certificate.words)));
+  if (told.certificate) parts.push(h("h2", {}, "Certificate"), h("p", { class: told.certificate.holds ? "good" : "bad" }, told.certificate.holds ? "It holds." : "These rows do not show it."), h("pre", { class: "wide" }, h("code", {}, told.certificate.words)));
   if (told.uncertified) parts.push(h("p", { class: "note" }, told.uncertified));
   place.replaceChildren(...parts);
 }
