@@ -317,3 +317,44 @@ def test_months_of_dates_in_any_library():
 def test_runs_of_months():
     assert runs_of(np.array(["a", "a", "b"])) == [slice(0, 2), slice(2, 3)]
     assert runs_of(np.array(["b", "a", "b"])) == [slice(0, 3)]
+
+
+@pytest.mark.parametrize(
+    ("promises", "how"),
+    [
+        (['recall(day < "2026-02-01") >= 0.4', "positive_rate(missing(site)) <= 0.9"], {}),
+        (['recall(sex == "F") >= 0.9 * recall(sex == "M")'], {"strata": "site"}),
+        (['recall(sex == "F", of="cat") >= 0.1'], {"classes": ["ape", "cat", "dog"]}),
+        (["referred() <= 0.5", "precision() >= 0.2"], {"classes": ["no", "yes"], "refer": "doctor"}),
+    ],
+    ids=["dates", "strata", "three classes", "referred"],
+)
+def test_months_of_other_promises_are_few_cells(promises, how):
+    """The state grows with what promises tell apart and with months, not with rows."""
+    random, n = np.random.default_rng(0), len(DAYS)
+    said = [*how.get("classes", [False, True]), *([how["refer"]] if "refer" in how else [])]
+    labels = how.get("classes", [False, True])
+    decisions, y = np.array(said)[random.integers(0, len(said), n)], random.choice(labels, n)
+    columns = {"day": DAYS, "sex": random.choice(["F", "M"], n), "site": random.choice(["n", None], n)}
+    sizes = []
+    for every in (4, 1):
+        monitor = rb.Monitor(promises, month_of="day", **how)
+        part = {name: values[::every] for name, values in columns.items()}
+        monitor.update(decisions[::every], y[::every], part)
+        again = rb.Monitor.from_json(monitor.to_json())
+        assert again.to_dict() == monitor.to_dict()
+        sizes.append(len(monitor.to_json()))
+    assert sizes[1] < 1.5 * sizes[0]
+
+
+def test_labels_that_may_be_missing_in_a_data_frame():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": range(100), "day": pd.date_range("2026-01-01", periods=100)})
+    y = pd.Series(random.random(100) < 0.5).astype("boolean")
+    known = y.mask(frame["id"] % 5 == 0)
+    monitor = rb.Monitor("recall() >= 0.1", decided="day", wait=5, key="id")
+    monitor.update(random.random(100) < 0.5, known, frame, now="2026-03-01")
+    assert monitor.add_labels(frame["id"], y) == 20
+    monitor.update([], now="2026-06-01")
+    assert [each["labelled"] for each in monitor.to_dict()["months"]] == [31, 28, 31, 10]
+    assert monitor.rows["train"] == 100 - 11  # those that were due on the first of March without a label

@@ -30,6 +30,7 @@ from ratebound.rates.kinds import Classes, label_classes
 from ratebound.rates.subsets import EVERYONE, Name, Subset, only_decided
 from ratebound.tables.bins import Bins
 
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}")  # as NumPy writes a moment
 MONTH = re.compile(r"\d{4}-\d{2}")
 Reader = Callable[[Any, Any, Any], StreamBatch]  # decisions, labels and columns
 
@@ -261,21 +262,25 @@ def _by_value(people: Population, name: Name) -> dict[str, Array]:
 def listed(values: Any) -> list[Any]:
     """Values as JSON holds them, one by one; None for missing ones, and a text for a date."""
     column = as_array(values)
+    lacking = is_missing(column)
     if column.dtype.kind == "M":
         column = column.astype("M8[us]").astype(str)
-    return list(map(_plain, column.tolist()))
+    return [None if gone else _plain(each) for each, gone in zip(column.tolist(), lacking, strict=True)]
 
 
 def _plain(value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
-    if value is None or value == "NaT" or (isinstance(value, float) and not math.isfinite(value)):
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, str | int | float | bool) else str(value)
 
 
 def column_of(values: Iterable[Any]) -> Array:
-    """Values as a column; of objects if there are texts, or if some are missing."""
+    """Values as a column: of dates as `listed` writes them; of objects if there are other texts."""
     every = list(values)
+    held = [each for each in every if each is not None]
+    if held and all(isinstance(each, str) and DATE.fullmatch(each) for each in held):
+        return np.array(["NaT" if each is None else each for each in every], dtype="M8[us]")
     if any(isinstance(each, str) or each is None for each in every):
         return np.fromiter(every, dtype=object, count=len(every))
     return np.array(every)
