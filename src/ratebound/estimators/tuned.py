@@ -160,8 +160,8 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     See Also
     --------
     RateConstrainedClassifier : Trains for the promises, which may compare groups.
-    thresholds : A threshold for each known group, on existing scores. make_scorer : Puts promises first
-    in a search for parameters.
+    thresholds : A threshold for each known group, on existing scores.
+    make_scorer : Puts promises first in a search for parameters.
 
     Examples
     --------
