@@ -140,6 +140,22 @@ def test_audited_rows_are_enough_to_train_on() -> None:
     assert ratio(model, new, (new["true"] == "a").to_numpy(float)) > 0.74
 
 
+def more(*columns: str) -> rb.Guessed:
+    return rb.guessed("race", probabilities=dict(zip("abc", columns, strict=False)))
+
+
+def test_a_group_that_is_missing_in_every_row_is_refused() -> None:
+    people, y = drawn(0, 300)
+    for missing in (None, np.nan):
+        unknown = people.assign(race=missing)
+        for way, words in (
+            (None, "column 'race' has no value in any row"),
+            (rb.guessed("race", missing="anything"), "'race' is missing in every row.*audit some rows"),
+        ):
+            with pytest.raises(ValueError, match=words):
+                rb.RateConstrainedClassifier(PROMISE, guessed=way, **OPTIONS).fit(unknown, y)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -154,6 +170,11 @@ def test_audited_rows_are_enough_to_train_on() -> None:
             {"guessed": rb.guessed("race", audited="seen"), "features": ["x", "seen"]},
             "leave it out of features",
         ),
+        ({"guessed": more("half", "third")}, "must sum to 1, but in 300 of 300 rows .* to 0.8"),
+        ({"guessed": more("most", "less")}, "between 0 and 1: divide percentages by 100"),
+        ({"guessed": more("half", "some")}, "'some' has no probability in 1 rows"),
+        ({"guessed": more("half", "words")}, "'words' holds text"),
+        ({"guessed": more("half", "gone")}, "no column 'gone'"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(options: dict, words: str) -> None:
@@ -161,6 +182,9 @@ def test_what_cannot_be_asked_is_refused(options: dict, words: str) -> None:
     few = people["true"].to_numpy(dtype=object)
     few[40:] = None
     people = people.assign(few=few, none=None, other=np.where(people["x"] > 0, "c", None))
+    people = people.assign(
+        half=0.5, third=0.3, most=80.0, less=20.0, words="half", some=[None, *[0.5] * 299]
+    )
     with pytest.raises(ValueError, match=words):
         rb.RateConstrainedClassifier(PROMISE, **(OPTIONS | options)).fit(people, y)
     with pytest.raises(TypeError, match=r"rb\.guessed"):

@@ -318,3 +318,25 @@ BAD = {
 def test_what_makes_no_sense_is_refused_with_what_to_write(how, words):
     with pytest.raises((TypeError, ValueError), match=words):
         model(**how).fit(X, Y)
+
+
+EXPERTS = {
+    "referral": (REFER, "'ask a person' in 1,500 rows, but an expert decides"),
+    "missing": (None, "a decision is needed for every row"),
+    "another": ("maybe", "holds 'maybe'"),
+}
+
+
+@pytest.mark.parametrize(("said", "words"), EXPERTS.values(), ids=EXPERTS)
+def test_what_an_expert_cannot_say(said, words):
+    with pytest.raises(ValueError, match=words):
+        model(['error_rate(expert="doctor") <= 0.2'], "referred()").fit(X.assign(doctor=said), Y)
+
+
+def test_a_label_that_is_the_referral():
+    """Rows that were referred in the past are not labelled, and must not be learned from."""
+    past = np.where(X["a"] > 2, REFER, Y)
+    with pytest.raises(ValueError, match=r"one of the labels.*Leave out rows that were referred"):
+        model("referred() <= 0.1").fit(X, past)
+    with pytest.raises(ValueError, match="one of the labels"):
+        rb.Population(X, past, refer=REFER)

@@ -393,6 +393,8 @@ def test_promises_that_cannot_be_kept_give_the_nearest_threshold_and_a_warning()
         ({"thresholds": [np.nan]}, ValueError, "thresholds takes numbers"),
         ({"thresholds": 0}, ValueError, "thresholds, if it is a number"),
         ({"positive_label": 7}, ValueError, "positive_label 7"),
+        ({"promises": "referred() <= 0.1"}, ValueError, "no row can be referred here"),
+        ({"promises": rb.constraint(lambda m, r: 0.0, name="gap")}, ValueError, "gap.* only rates"),
     ],
 )
 def test_what_is_refused(change, error, words):

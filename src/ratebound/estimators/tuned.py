@@ -57,6 +57,7 @@ from ratebound.problem.labels import label_values
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem, promised
 from ratebound.rates.expressions import FIRST
+from ratebound.rates.general import refuse_general
 from ratebound.rates.subsets import Name
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.deciders import Draw
@@ -324,6 +325,8 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _checked_problem(self, params: Mapping[str, Any]) -> Problem:
         """The problem of the parameters, all checked before anything is read or fitted."""
         problem = promised(self.promises, self.maximize, self.minimize)
+        remedy = "Train for it: rb.RateConstrainedClassifier(..., model='mlp')."
+        refuse_general(problem.subject_to, "a threshold", remedy)
         if self.confidence is not None:
             check_number("confidence, a probability such as 0.9,", self.confidence, above=0, below=1)
         if self._share_to_certify is not None:

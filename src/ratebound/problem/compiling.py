@@ -177,12 +177,28 @@ def _in_full(
 ) -> Problem:
     """A problem with its goals spelled out, checked against these rows."""
     check_decided(problem.rates, classes)
+    _check_experts(problem, populations, classes)
     weights = {name: _weight(each) for name, each in populations.items()}
     problem = counting(spelled_out(problem, populations, first, countable=True), weights)
     _check_pairs(problem, populations, first)
     if len(classes) > 2:
         _check_said(problem, classes)
     return problem
+
+
+def _check_experts(problem: Problem, populations: dict[str, Population], classes: Classes) -> None:
+    """Raise if an expert, to whom rows are referred, refers some."""
+    referral = referral_of(classes)
+    for rate in problem.rates if referral is not None else ():
+        people = populations.get(rate.population)
+        if rate.expert is None or people is None or people.stored or rate.expert not in people.columns:
+            continue
+        if passed_on := int((people.existing(rate.expert) == len(classes) - 1).sum()):
+            raise ValueError(
+                f"{rate}: column {rate.expert!r} holds {str(referral)!r} in {passed_on:,} rows, but an "
+                "expert decides every row that is referred: write what was decided in the end, or leave "
+                "those rows out"
+            )
 
 
 def _entered(
