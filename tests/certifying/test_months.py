@@ -357,4 +357,4 @@ def test_labels_that_may_be_missing_in_a_data_frame():
     assert monitor.add_labels(frame["id"], y) == 20
     monitor.update([], now="2026-06-01")
     assert [each["labelled"] for each in monitor.to_dict()["months"]] == [31, 28, 31, 10]
-    assert monitor.rows["train"] == 100 - 11  # those that were due on the first of March without a label
+    assert monitor.rows["train"] == 100 - 11  # rows without a label on the first of March

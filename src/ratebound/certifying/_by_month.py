@@ -237,17 +237,18 @@ class ByMonth:
         for word in words:
             cells = [self._yes(place, name, word) for place, name in every]
             rows.append((doc.Quoted(word), *cells))
-        heads = doc.heads("group", *(name for _, name in every))
+        heads = doc.heads("group", *(doc.Head(name, "drawing") for _, name in every))
         table = doc.ReportTable("Share of yes by group and month", heads, tuple(rows))
-        return doc.Section("Yes by group", (table,), "groups")
+        remark = doc.Remark("The tick is the share among everyone. Intervals are in the JSON.")
+        return doc.Section("Yes by group", (table, remark), "groups")
 
     def _yes(self, place: int, name: str, word: str) -> doc.Cell:
         groups = self.months[name].groups
         if word not in groups:
             return "–"
         (rows, yes), at = groups[word], f"months/{place}/groups/{list(groups).index(word)}/positive_rate"
-        bounds = _bounds(yes, rows)
-        return doc.rate(yes / rows, at), interval_text(bounds["low"], bounds["high"], signed=False)
+        everyone, all_yes = groups["everyone"]
+        return doc.Bar(doc.rate(yes / rows, at), all_yes / everyone)
 
     def _drift(self) -> doc.Section | None:
         every = [(place, name) for place, name in enumerate(self.months) if self.drifts[name]][-SHOWN:]
