@@ -11,8 +11,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import ratebound as rb
+from ratebound.auditing.influence import correlation_of
 from ratebound.estimators import finishing
 from ratebound.estimators.belonging import together
+from ratebound.estimators.confidence import standardized
 from ratebound.estimators.plugging_in import what_if
 from ratebound.learners.oracle import weight_argument
 
@@ -130,6 +132,21 @@ def test_one_rule_decides_and_says_how_sure_it_is():
 def test_more_confidence_has_more_to_spare():
     room = [-max(fitted(confidence=c).violations_.values()) for c in (0.5, 0.9, 0.99)]
     assert room[0] < room[1] <= room[2]
+
+
+def test_rules_vary_together_as_each_row_says():
+    rules = fitted(n=900)._learned[1]
+    decided = [rules.decided(weights) for weights in rules.weights[::40]]
+    each = [rules.moves.of(own) for own in decided]
+    rows = np.concatenate([standardized(moved, real) for moved, _, real in each])
+    np.testing.assert_allclose(correlation_of(rules.moves, decided), rows @ rows.T, atol=1e-9)
+
+
+def test_rules_are_counted_alike_alone_and_among_many():
+    rules = fitted(n=900)._learned[1]
+    places = np.arange(0, len(rules.weights), 7)
+    alone = np.array([rules.ask(weights[None])[0] for weights in rules.weights[places]])
+    np.testing.assert_array_equal(rules.ask(rules.weights[places]), alone)
 
 
 def test_the_same_seed_gives_the_same_bits():

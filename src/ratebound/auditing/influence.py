@@ -199,6 +199,17 @@ class RowMoves:
         whole = variances + self.coefficients**2 @ imagined
         return own, whole, variances / np.maximum(whole, 1e-300)
 
+    def of_lines(self, decided: Array) -> tuple[Array, Array]:
+        """How far a row of each line and decision moves each demand, (m, L · D), if all are decided so.
+
+        Also the share (m,) of the variances that is not by imagined rows.
+        """
+        rows = self.counts(decided)
+        moved, _, imagined = self._of_lines(rows, np.arange(len(self.hits)))
+        demands: Array = self.coefficients @ moved
+        variances = (rows * demands**2).sum(axis=1)
+        return demands, variances / np.maximum(variances + self.coefficients**2 @ imagined, 1e-300)
+
     def counts(self, decided: Array) -> Array:
         """How many rows of each line are decided as each class, (L · D,), for these decisions (n,)."""
         lines, decisions = self.hits.shape[1:]
@@ -272,3 +283,34 @@ def row_moves(tally: Tally, demands: Sequence[Demand], together: Array | None = 
     line = np.concatenate([each + starts[name] for each, name in zip(placed, names, strict=True)])
     weight = np.concatenate([tally[name].weight for name in names])
     return RowMoves(line, hits, over, weight, times, coefficients, together)
+
+
+def correlation_of(moves: RowMoves, decided: Sequence[Array]) -> Array:
+    """How N rules' deviations in m promises go together (N m, N m), by all rows, with two decisions.
+
+    Rows of a line that are decided alike move promises alike: a no by a, a yes by a + b. So products of
+    the moves of two rules, summed over a line, need only how many rows each says yes to, and both do.
+    """
+    count, m, lines = len(decided), len(moves.coefficients), moves.hits.shape[1]
+    each = [moves.of_lines(own) for own in decided]
+    no = np.stack([demands[:, 0::2] for demands, _ in each]).reshape(count * m, lines)
+    more = np.stack([demands[:, 1::2] for demands, _ in each]).reshape(count * m, lines) - no
+    yes = np.array(decided, dtype=np.float32)
+    sizes = np.bincount(moves.line, minlength=lines)
+    sums, both = np.zeros(count * m), np.zeros((count * m, count * m))
+    for line in np.flatnonzero(sizes):
+        own = yes[:, moves.line == line]
+        together = np.repeat(np.repeat((own @ own.T).astype(float), m, axis=0), m, axis=1)
+        a, b = no[:, line], more[:, line]
+        added = b * np.repeat(own.sum(axis=1, dtype=float), m)  # by the rows with a yes
+        both += sizes[line] * np.outer(a, a) + np.outer(a, added) + np.outer(added, a)
+        both += np.outer(b, b) * together
+        sums += sizes[line] * a + added
+    both -= np.outer(sums, sums) / len(moves.line)
+    length = np.sqrt(np.maximum(np.diag(both), 0.0))
+    real = np.concatenate([share for _, share in each])
+    told = np.where(length > 1e-12, real, 0.0)
+    scaled = np.sqrt(told) / np.maximum(length, 1e-12)
+    imagined = np.sqrt(1.0 - told)
+    same = np.tile(np.eye(m, dtype=bool), (count, count))
+    return np.asarray(both * np.outer(scaled, scaled) + same * np.outer(imagined, imagined))

@@ -31,7 +31,7 @@ SHARES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)  # margins to try, in standard
 DRAWS = 2000  # draws of the multipliers
 MOST = 2**27  # numbers for influences of rules, at most
 TOGETHER = 360  # deviations of rules, drawn together
-ROWS = 5000  # rows whose influences give the rules' correlations
+ROWS = 5000  # rows whose influences give the rules' correlations, if not all rows do
 LOOKED = 10.0  # independent rules that the largest deviation is at most of, about
 WORTH = 0.3  # the share of a model's gain that a unit of confidence may cost
 REFINED = 3  # halvings on the way to the cheapest rule with enough confidence
@@ -49,11 +49,15 @@ def deviations(influence: Array, random: np.random.Generator) -> Array:
     number.
     """
     flat = influence.reshape(-1, influence.shape[-1])
-    values, vectors = np.linalg.eigh((flat @ flat.T).astype(float))
+    return drawn_together(flat @ flat.T, random).reshape(DRAWS, *influence.shape[:2])
+
+
+def drawn_together(correlation: Array, random: np.random.Generator) -> Array:
+    """Draws (B, k) of normal variables with this correlation (k, k)."""
+    values, vectors = np.linalg.eigh(correlation.astype(float))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     normal = random.standard_normal((DRAWS, len(root)), dtype=np.float32)
-    drawn = normal @ root.T.astype(np.float32)
-    return np.asarray(drawn.reshape(DRAWS, *influence.shape[:2]))
+    return np.asarray(normal @ root.T.astype(np.float32))
 
 
 def standardized(moved: Array, real: Array) -> Array:
@@ -154,6 +158,9 @@ class Curve:
         """Draws (B, m) of the largest deviation, in standard errors, over the candidate rules."""
         rules, m = self.rules, self.rules.promises
         random = np.random.default_rng(self.seed)
+        near = self._chosen_among(max(1, TOGETHER // m))
+        if (correlation := rules.correlation(near)) is not None:
+            return np.asarray(drawn_together(correlation, random).reshape(DRAWS, -1, m).max(axis=1))
         rows = rules.drawn
         chosen = np.arange(rows) if rows <= ROWS else np.sort(random.choice(rows, ROWS, replace=False))
         near = self._chosen_among(max(1, min(MOST // (len(chosen) * m), TOGETHER // m)))

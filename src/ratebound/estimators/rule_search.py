@@ -134,7 +134,13 @@ class RuleSearch(ABC):
 
     def _padded(self, weights: Array) -> Array:
         """Weights (K, T), with a threshold of 0 if they have none."""
-        return np.pad(weights, ((0, 0), (0, self.width - weights.shape[1])))
+        whole = np.zeros((len(weights), self.width))
+        whole[:, : weights.shape[1]] = weights
+        return whole
+
+    def correlation(self, near: Sequence[Array]) -> Array | None:
+        """How deviations of rules at these weights go together (N m, N m); None if rows are sampled."""
+        return None
 
     def decided(self, weights: Array) -> Array:
         """A rule's decision on each row, (n,)."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.auditing.influence import RowMoves, row_moves
+from ratebound.auditing.influence import RowMoves, correlation_of, row_moves
 from ratebound.auditing.tallying import NOBODY, tallied
 from ratebound.base.types import Array
 from ratebound.estimators.known_rows import KnownRows
@@ -23,6 +23,8 @@ from ratebound.rates.expressions import FIRST
 from ratebound.rates.kinds import is_count
 
 THRESHOLD = "the threshold"  # its name as a part of a score
+
+LINES = 64  # kinds of rows up to which all rows say how rules vary together
 
 
 def moves_on(compiled: Compiled, together: Array | None) -> RowMoves:
@@ -71,6 +73,12 @@ class Rules(RuleSearch):
     def scores(self, weights: Array) -> Array:
         """Scores (K, A, n) out of fold of rules at weights (K, 1+m) or (K, T)."""
         return scored(self._padded(weights) @ self.scorer.terms, self.outside)
+
+    def correlation(self, near: Sequence[Array]) -> Array | None:
+        lines, decisions = self.moves.hits.shape[1:]
+        if self.together is not None or lines > LINES or decisions > 2:
+            return None
+        return correlation_of(self.moves, [self.decided(weights) for weights in near])
 
     @cached_property
     def moves(self) -> RowMoves:

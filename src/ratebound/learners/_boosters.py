@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -249,33 +249,21 @@ class LightGBM:
         return lightgbm_trees(fitted.booster_)
 
     @staticmethod
-    def of_parts(
-        recipe: Recipe,
-        rows: Any,
-        answers: Array,
-        count: int,
-        weights: Array | None,
-        parts: Iterable[Array],
-    ) -> list[Trees]:
-        """The trees that tell `answers` apart, grown on each of some parts of the rows.
+    def grown(recipe: Recipe, rows: Any, answers: Array, count: int, weights: Array | None) -> Trees:
+        """The trees that tell `answers` apart, of rows in an array or LightGBM's sequences.
 
-        Rows, an array or LightGBM's sequences, are read and put into bins once: where bins end does not
-        depend on answers.
+        They are those of the library's estimator, which copies each model on the way.
         """
         params = recipe.params | {"objective": "binary"}
         if count > 2:
             params |= {"objective": "multiclass", "num_class": count}
         library = LightGBM.library()
-        whole = library.Dataset(rows, answers, weight=weights, params=params, **recipe.data).construct()
-
-        def grown(part: Array) -> Trees:
-            booster = library.Booster(params, whole.subset(part).construct())
-            for _ in range(recipe.rounds):
-                if booster.update():  # no split is worth making any more
-                    break
-            return lightgbm_trees(booster)
-
-        return processes.in_turn(grown, parts)
+        data = library.Dataset(rows, answers, weight=weights, params=params, **recipe.data)
+        booster = library.Booster(params, data)
+        for _ in range(recipe.rounds):
+            if booster.update():  # no split is worth making any more
+                break
+        return lightgbm_trees(booster)
 
     def grow(self, gradient: Array, curvature: Array) -> None:
         """One more tree, or none if no split is worth making: a later round may find one again."""

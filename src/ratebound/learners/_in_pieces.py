@@ -8,11 +8,12 @@ Others learn by `partial_fit`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ratebound.base.processes import in_turn
 from ratebound.base.types import Array
 from ratebound.game.learner import Learner
 from ratebound.game.scorer import Scorer
@@ -83,8 +84,7 @@ def learned_in_pieces(
     library = library_of(learner.estimator)
     if library is not None:
         recipe = LIBRARIES[library].recipe(prototype_of(learner, cross.seed, count))
-        grown = _grown_by_lightgbm if library == "lightgbm" else _grown_by_xgboost
-        return grown(cross, rows, answers, recipe, count)
+        return _grown(cross, library, rows, answers, recipe, count)
     if _logistic(learner.estimator) is None:
         return deployed(learner, _by_passes(cross, learner, rows, answers, count), some, count)
     members = members_of_sample()
@@ -99,7 +99,7 @@ def learned_in_pieces(
 def trees_of_folds(
     cross: Cross, learner: Oracle, rows: Array, answers: Array, count: int
 ) -> tuple[Scorer, Array] | None:
-    """The same of LightGBM, which reads rows in memory once; None if it must fit itself."""
+    """The same of LightGBM and rows in memory; None if the estimator must be fitted."""
     if library_of(learner.estimator) != "lightgbm" or not isinstance(cross.inputs, np.ndarray):
         return None
     of = cross.of[rows]
@@ -109,27 +109,28 @@ def trees_of_folds(
         recipe = LIBRARIES["lightgbm"].recipe(prototype_of(learner, cross.seed, count))
     except ValueError:
         return None
-    return None if recipe.patience else _grown_by_lightgbm(cross, rows, answers, recipe, count)
+    return None if recipe.patience else _grown(cross, "lightgbm", rows, answers, recipe, count)
 
 
-def _grown_by_lightgbm(
-    cross: Cross, rows: Array, answers: Array, recipe: Recipe, count: int
+def _grown(
+    cross: Cross, library: str, rows: Array, answers: Array, recipe: Recipe, count: int
 ) -> tuple[Scorer, Array]:
+    grown = _grown_by_lightgbm if library == "lightgbm" else _grown_by_xgboost
+
+    def of_fold(split: tuple[Array, Array]) -> Trees:
+        trees = grown(cross, rows[split[0]], answers[split[0]], recipe, count)
+        cross.shown.update()
+        return trees
+
+    trees = in_turn(of_fold, cross.splits(rows))
+    counts = np.array([[place, each.count] for place, each in enumerate(trees)], dtype=float)
+    return BoostedScorer(trees), counts
+
+
+def _grown_by_lightgbm(cross: Cross, rows: Array, answers: Array, recipe: Recipe, count: int) -> Trees:
     given = _sequences(cross, rows) if cross.stored else cross.inputs[rows]
     weights = None if cross.weights is None else cross.weights[rows]
-    return _scored(LightGBM.of_parts(recipe, given, answers, count, weights, _inside(cross, rows)))
-
-
-def _inside(cross: Cross, rows: Array) -> Iterator[Array]:
-    """The rows to learn from, fold by fold, counted as models are trained."""
-    for inside, _ in cross.splits(rows):
-        yield inside
-        cross.shown.update()
-
-
-def _scored(trees: Sequence[Trees]) -> tuple[Scorer, Array]:
-    """What scores by the trees of each fold, and its parameters."""
-    return BoostedScorer(trees), np.array([[p, each.count] for p, each in enumerate(trees)], dtype=float)
+    return LightGBM.grown(recipe, given, answers, count, weights)
 
 
 def _sequences(cross: Cross, rows: Array) -> list[Any]:
@@ -158,17 +159,7 @@ def _sequences(cross: Cross, rows: Array) -> list[Any]:
     return [Piece(rows[first:last]) for first, last in ends if last > first]
 
 
-def _grown_by_xgboost(
-    cross: Cross, rows: Array, answers: Array, recipe: Recipe, count: int
-) -> tuple[Scorer, Array]:
-    own = [
-        _fold_by_xgboost(cross, rows[part], answers[part], recipe, count)
-        for part in _inside(cross, rows)
-    ]
-    return _scored(own)
-
-
-def _fold_by_xgboost(cross: Cross, rows: Array, answers: Array, recipe: Recipe, count: int) -> Trees:
+def _grown_by_xgboost(cross: Cross, rows: Array, answers: Array, recipe: Recipe, count: int) -> Trees:
     library = LIBRARIES["xgboost"].library()
 
     class Pieces(library.DataIter):  # type: ignore[name-defined]

@@ -445,15 +445,16 @@ def expected(costs: Array, values: Array) -> Array:
     each = costs.reshape(len(costs), -1, len(values))
     total = np.zeros((*each.shape[:2], values.shape[1]))
     own = np.empty_like(total)
-    for column in np.flatnonzero(each.any(axis=(0, 1))):
-        np.multiply(each[:, :, column, None], values[column], out=own)
-        total += own
+    for place, column in enumerate(np.flatnonzero(each.any(axis=(0, 1)))):
+        np.multiply(each[:, :, column, None], values[column], out=own if place else total)
+        if place:
+            total += own
     return total
 
 
 def scored(costs: Array, values: Array) -> Array:
     """Scores (M, A, n) of rules by what decisions are expected to cost."""
-    scores = -expected(costs, values)
+    scores = expected(-costs, values)
     if scores.shape[1] == 1:
         return scores
     return np.concatenate([np.zeros_like(scores[:, :1]), scores], axis=1)
