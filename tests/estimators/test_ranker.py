@@ -245,6 +245,15 @@ def test_what_is_maximized_is_shown_as_it_was_said():
     assert 0.7 < ranker.objective_ < 1
 
 
+def test_a_column_alone_means_each_of_its_values():
+    X, y, group = drawn(size=200)
+    ranker = rb.RateConstrainedRanker("ranked_right(first.group) >= 0.6", random_state=0)
+    ranker.fit(X, y, columns={"group": group})
+    each = [f'ranked_right(first.group == "{value}") >= 0.6' for value in "ab"]
+    assert list(map(str, ranker.constraints_)) == each
+    assert [promise.words for promise in ranker.audit(X, y, {"group": group}).promises] == each
+
+
 def test_a_goal_that_is_no_sum_is_played():
     X, y, group = drawn(size=200)
     goal = 'smallest(ranked_right(first.group == "a"), ranked_right(first.group == "b"))'

@@ -90,7 +90,7 @@ def test_the_normal_form_counts_each_rate_once(given_terms, constant):
         (recall() - recall(), "0.0"),
         (-recall(), "-recall()"),
         (recall() - 1, "recall() - 1.0"),
-        (1 - recall(), "-recall() + 1.0"),
+        (1 - recall(), "1.0 - recall()"),
         (0.5 * recall(sex="F") - 2 * accuracy() / 4, '0.5 * recall(sex == "F") - 0.5 * accuracy()'),
         (recall(where(sex="F"), column("age") < 3, race=("a", "b")),
          'recall(sex == "F" and age < 3 and race in ("a", "b"))'),

@@ -231,11 +231,12 @@ class Expression(Metric):
         return merged
 
     def __str__(self) -> str:
-        text = ""
+        first = self.constant > 0 and bool(self.terms) and self.terms[0][1] < 0  # as in 1 - recall()
+        text = repr(self.constant) if first else ""
         for rate, c in self.terms:
             size = str(rate) if abs(c) == 1.0 else f"{abs(c)!r} * {rate}"
             text += _joined(text, c, size)
-        if self.constant != 0.0 or not text:
+        if (self.constant != 0.0 and not first) or not text:
             text += _joined(text, self.constant, repr(abs(self.constant)))
         return text
 

@@ -375,7 +375,7 @@ class _Reader:
             return missing(self.column(argument).name)
         if isinstance(node, ast.Name) and node.id == "decided":
             return decided
-        if isinstance(node, ast.Name) or _calls(node, "column"):
+        if _named(node) is not None or _calls(node, "column"):
             self.alone.append(name := self.column(node).name)
             return holding(name, "each") if self.group is None else self.group
         self.fail(node, CONDITION)
