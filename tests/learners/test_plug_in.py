@@ -154,7 +154,7 @@ def test_other_promises_of_the_same_rows_need_no_other_forecast():
         rb.Problem("error_rate()", [rb.recall(live=True) >= 0.5]),
         rb.Population(coarser.first.X, coarser.first.y, columns={"live": coarser.first.X[:, 0] > 0}),
     )
-    with pytest.raises(Finer, match="told apart"):
+    with pytest.raises(Finer, match="distinguished"):
         rules_for(finer, rules)
 
 
