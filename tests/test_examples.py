@@ -76,7 +76,7 @@ def test_example_runs(path, capsys, monkeypatch):
 def parts_of(text):
     """How many lines of code an example has, and how many of them its promise.
 
-    Blank lines, comments and the docstring are no code. A paragraph that begins with `# Promise:`
+    Blank lines, comments and the docstring are not code. A paragraph that begins with `# Promise:`
     belongs to the promise, up to the end of its last statement.
     """
     tree = ast.parse(text)

@@ -100,7 +100,7 @@ def test_the_command_line_reads_its_arguments_without_any_library(words):
 
 
 def test_arrays_are_enough_for_a_problem():
-    """PyTorch, scikit-learn and DataFrames are imported where they are used, and only there."""
+    """PyTorch, scikit-learn and DataFrames are imported only in the functions that use them."""
     code = "import ratebound as rb; rb.compile(rb.Problem(rb.error_rate()), rb.Population([[1]], [1]))"
     assert loaded(code) <= {"numpy", "scipy"}
 

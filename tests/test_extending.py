@@ -119,7 +119,7 @@ def test_a_rate_of_the_table_is_in_the_docs_and_the_package_by_itself(monkeypatc
         "own_share",
         lambda rows, of: (Atom(YES, rows & of.label, rows),),
         "Share of rows that are rightly said yes to.",
-        example=("Of all visits at least 3 in 100 find something.", "own_share() >= 0.03"),
+        example=("At least 3 of 100 visits find something.", "own_share() >= 0.03"),
     )
     monkeypatch.setattr(named, "own_share", own, raising=False)
     monkeypatch.setattr(named, "RATES", [*named.RATES, "own_share"])

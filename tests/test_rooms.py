@@ -118,7 +118,7 @@ def imported_names(tree):
 # --- the seams have types ------------------------------------------------------------------------
 
 SEAMS = {"learner", "fit", "player", "scorer", "decider"}
-# The concrete classes behind each seam, and where alone they may be told apart by `isinstance`.
+# The concrete classes behind each seam, and the only places that may test them with `isinstance`.
 CONCRETE = {
     "learners": "Linear LinearFit Network Torch TorchFit MLP Lattice "
     "Boosted BoostedFit Oracle OracleFit PlugIn PlugInFit",

@@ -128,7 +128,7 @@ def _called(command: str) -> Any:
 
 
 def _note(message: Warning | str, *_: Any) -> None:
-    """Say one notice, each of its sentences on a line of its own where there are several."""
+    """Print one notice, with each of several sentences on its own line."""
     said = str(message).splitlines()
     _say(f"note: {said[0]}" if len(said) == 1 else "\n  ".join(["note:", *said]))
 

@@ -1,4 +1,4 @@
-"""People, and models that decide on them as they are told."""
+"""People, and models that decide on them as given."""
 
 from types import SimpleNamespace
 

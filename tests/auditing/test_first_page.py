@@ -14,7 +14,7 @@ from .conftest import draw
 
 
 class Column(rb.Scorer):
-    """A member's score is one column of the rows, the third where its parameter is 1."""
+    """A member's score is one column of the rows, the third if its parameter is 1."""
 
     kind = "one column"
 

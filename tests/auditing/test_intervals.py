@@ -156,7 +156,7 @@ def test_a_set_that_happens_to_be_empty_is_not_taken_for_empty():
 
 
 def test_a_mixture_varies_as_its_expectation_does():
-    """Where members disagree on every row alike, a hundred rows say much; ten say less."""
+    """If members disagree on every row alike, a hundred rows show much, and ten show less."""
     widths = []
     for rows in (10, 100):
         people = rb.Population(np.tile([1.0, -1.0], (rows, 1)), np.ones(rows, int))
@@ -268,7 +268,7 @@ def test_a_ratio_at_its_largest_value_ends_there():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_weights_that_round_above_one(seed):
-    """Where every yes is right, the weights of the right yeses may add up to 1 + 2e-16 of all."""
+    """If every yes is right, the weights of the right yeses may add up to 1 + 2e-16 of all."""
     random = np.random.default_rng(seed)
     labels = random.random(60) < 0.5
     scores = np.where(labels & (random.random(60) < 0.6), 1.0, -1.0)[:, None]

@@ -58,7 +58,7 @@ def test_marks_lie_on_the_curve_and_shades_on_their_side_of_it():
     assert number(line, "x1") == number(dot, "cx")  # trained for what was promised
     (green,), (grey,) = of_kind(drawn, "certified"), of_kind(drawn, "never")
     assert number(green, "x") + number(green, "width") == pytest.approx(number(line, "x1"), abs=0.02)
-    assert number(grey, "x") == pytest.approx(xs[-1], abs=0.1)  # nothing is drawn where nothing is kept
+    assert number(grey, "x") == pytest.approx(xs[-1], abs=0.1)  # no line if no bound is kept
 
 
 def test_a_cap_is_certified_to_its_right_and_impossible_to_its_left():

@@ -1,4 +1,4 @@
-"""What people read: text, JSON, frames and the page; and what they are told when something is amiss."""
+"""What people read: text, JSON, frames and the page; and the errors if something is wrong."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The tally of rows in pieces is that of all rows: audits say the same of both."""
+"""The tally of rows in pieces equals the tally of all rows, so audits of both are the same."""
 
 import math
 from types import SimpleNamespace
@@ -260,7 +260,7 @@ def test_audits_and_certificates_of_files_are_those_of_tables(tmp_path):
 
 
 def test_mixtures_of_very_many_members_come_in_parts(monkeypatch):
-    """Their rows are told apart by the share of the members that say yes."""
+    """Their rows are distinguished by the share of the members that say yes."""
     monkeypatch.setattr(tallying, "NUMBERS_AT_ONCE", 1)
     random = np.random.default_rng(0)
     rows = drawn(0, 3000, False, ("no", "yes"))

@@ -165,7 +165,7 @@ def test_every_blank_of_annex_iv_can_be_filled():
     frame = pandas.DataFrame({"age": np.arange(200) % 50, "debt": np.arange(200) % 7})
     model = rb.RateConstrainedClassifier("recall() >= 0.5", random_state=0)
     report = model.fit(frame, frame["age"] > 25).audit(frame, frame["age"] > 25)
-    said = {key: f"said of {key}" for key in templates.ABOUT} | {"expires": "2099-01-31"}
+    said = {key: f"about {key}" for key in templates.ABOUT} | {"expires": "2099-01-31"}
     form = report.template("annex-iv", said)
     assert form.blanks == []
     page = form.render("text")

@@ -31,7 +31,7 @@ def test_certify_on_new_rows(run, model, new_people, tmp_path):
 
 
 def test_many_rows_certify_what_holds(run, model, tmp_path):
-    """A promise that the model keeps with plenty to spare, on many rows; it is kept with the model."""
+    """A promise that the model keeps with a large margin; its certificate stays with the model."""
     folder = shutil.copytree(model, tmp_path / "model")
     loaded = rb.load(folder)
     easy = rb.Problem(rb.error_rate(), [rb.recall(sex="Female") >= 0.3 * rb.recall()])
@@ -95,7 +95,7 @@ def drawing(model, tmp_path):
 
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_ids_decide_what_is_predicted_audited_and_certified(run, drawing, tmp_path, on_disk):
-    """Of a mixture that draws, all of them count the decisions that the same ids make."""
+    """For a mixture that draws, all of them count the decisions that the same ids make."""
     table = make_people(600, seed=8)
     table["id"] = [str(i) if i % 2 else f"p{i}" for i in range(600)]
     rows, how = write_csv(tmp_path / "rows.csv", table), ["--label", "income", "--key", "id"]

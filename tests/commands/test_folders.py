@@ -32,7 +32,7 @@ def test_other_files_stay(tmp_path):
 @pytest.mark.parametrize("links", [True, False], ids=["links", "copies"])
 @pytest.mark.parametrize("existing", [(), ("model",), ("report",), NAMES], ids=len)
 def test_a_failure_at_any_step_leaves_the_folder_as_it_was(tmp_path, monkeypatch, existing, links):
-    """Where the system refuses any one of the moves, or the program is interrupted in one of them."""
+    """The system refuses any one of the moves, or the program is interrupted in one of them."""
     target = tmp_path / "model"
     if existing:
         target.mkdir()

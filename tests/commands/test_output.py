@@ -55,7 +55,7 @@ def test_a_full_disk_is_a_failure(flags, model, people, new_people, tmp_path, co
 
 @buffered_or_not
 def test_a_disk_that_takes_a_part_is_a_failure(model, many, tmp_path, unbuffered):
-    """The first write ends short, and only the next one is told why."""
+    """The first write ends short, and only the next one gets the error."""
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))

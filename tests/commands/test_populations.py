@@ -1,4 +1,4 @@
-"""Other populations on the command line: their rows are those that `on=` speaks of."""
+"""Other populations on the command line: `on=` names their rows."""
 
 import json
 

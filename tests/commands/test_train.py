@@ -34,7 +34,7 @@ def test_from_table_to_audited_model(run, flags, tmp_path):
     assert 'recall(sex == "Female") >= 0.95 * recall()' in answer.out
     assert "on 160 rows" in answer.out  # a fifth is held out
     assert "Training on 640 rows: " in answer.out
-    assert answer.err == ""  # no bar where there is no terminal
+    assert answer.err == ""  # no bar without a terminal
     assert names(tmp_path / "deep" / "model") == FILES
     assert names(tmp_path) == ["deep"]
     assert names(tmp_path / "deep") == ["model"]

@@ -1,4 +1,4 @@
-"""Whoever fits what cannot be kept is told once, in the first sentence of the status."""
+"""A fit whose promises cannot be kept warns once, in the first sentence of the status."""
 
 import warnings
 

@@ -1,6 +1,6 @@
-"""What is claimed of new rows comes true: a few draws of the simulations in benchmarks/claims.py.
+"""Claims about new rows come true: a few draws of the simulations in benchmarks/claims.py.
 
-A confidence is that of a test: claims of c or more are false in at most a share 1 - c of all samples.
+A confidence belongs to a test: claims of c or more are false in at most a share 1 - c of all samples.
 """
 
 import importlib

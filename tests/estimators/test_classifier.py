@@ -64,7 +64,7 @@ def test_scikit_learns_own_checks(asked, otherwise):
 @pytest.mark.parametrize("model", ["linear", "lightgbm", "xgboost", RandomForestClassifier(10)])
 @pytest.mark.parametrize("labels", [2, 3])
 def test_a_label_that_one_row_has(model, labels):
-    """The models of one fold do not see it, and stand beside those that do."""
+    """The models of one fold do not see it, and the models of the other folds do."""
     pytest.importorskip(model if model in ("lightgbm", "xgboost") else "sklearn")
     X, y = table(100)
     y = np.where(np.arange(len(X)) == 7, "c", "a" if labels == 2 else np.where(y, "b", "a"))

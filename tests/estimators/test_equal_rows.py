@@ -1,4 +1,4 @@
-"""Tables in which many rows have the same features: what is said of decisions is said as they fall."""
+"""Tables in which many rows have the same features: statements are about decisions as they fall."""
 
 import numpy as np
 import pandas as pd
@@ -63,7 +63,7 @@ def test_rows_that_none_shares_are_expected_and_the_others_counted():
     table = pd.DataFrame(X, columns=list("abcd"))
     model = fitted("positive_rate() <= 0.3", table, y, 0)
     chance = model.decision_proba(table)[:, 1]
-    # Where the members agree on the shared row there is nothing to draw; elsewhere nobody shares.
+    # If the members agree on the shared row there is nothing to draw; no other rows are shared.
     expected = np.where(same, model.predict(table), chance).mean()
     assert model.audit(table, y).promises[0].value == pytest.approx(expected, abs=1e-12)
     assert expected <= 0.3 + 1e-9

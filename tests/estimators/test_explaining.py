@@ -1,4 +1,4 @@
-"""What is said of promises before training, against what can be counted by hand or tried out."""
+"""Explanations of promises before training, against counts by hand and exhaustive trials."""
 
 import itertools
 import json

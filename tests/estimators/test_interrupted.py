@@ -1,4 +1,4 @@
-"""Ctrl-C in `fit`: a script that goes on is told so, and the status says it."""
+"""Ctrl-C in `fit`: a warning tells a script that continues, and the status says so."""
 
 import pytest
 from tests.small_tables import people

@@ -1,4 +1,4 @@
-"""Promises on new rows: margins, what is said of them, and rows kept for a certificate alone."""
+"""Promises on new rows: margins, statements about them, and rows kept only for a certificate."""
 
 from dataclasses import replace
 

@@ -61,7 +61,7 @@ def classifier(**options):
 
 
 def is_exact(model, rows):
-    """Whether what is said of all rows is what an evaluation in memory counts."""
+    """Whether values on all rows equal the counts of an evaluation in memory."""
     there = evaluate(model.solution_, compile(model.solution_.problem, rows.in_memory()))
     np.testing.assert_allclose(list(model.violations_.values()), there.violations, atol=1e-6)
     assert model.solution_.record.objectives["train"] == pytest.approx(there.objective, abs=1e-6)

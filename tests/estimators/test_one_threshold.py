@@ -1,4 +1,4 @@
-"""The best of all thresholds against brute force, and what is said of new rows against simulation."""
+"""The best of all thresholds against brute force, and statements about new rows against simulation."""
 
 import numpy as np
 import pytest
@@ -198,7 +198,7 @@ SIMULATED = {
 
 @pytest.mark.parametrize("promise", SIMULATED)
 def test_promises_hold_on_new_rows_as_often_as_is_said(promise):
-    """Of 100 samples; 90% less three standard errors is .81. Without confidence it is about half."""
+    """On 100 samples; 90% less three standard errors is .81. Without confidence it is about half."""
     rows, objective, holds = SIMULATED[promise]
     problem, kept, plain, said = rb.Problem(maximize=objective, subject_to=promise), [], [], []
     for seed in range(100):

@@ -178,7 +178,7 @@ def test_a_further_population_without_labels_or_columns_says_so():
         classifier('positive_rate(on="pool") >= 0.5').fit(people, LABELS, pool=people[["group"]])
 
 
-# --- what promises speak of ------------------------------------------------------------------------
+# --- what promises name  ------------------------------------------------------------------------
 
 
 def test_decisions_may_be_spelled_as_the_labels_are():

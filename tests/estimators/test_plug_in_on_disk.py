@@ -73,7 +73,7 @@ def test_the_rule_is_the_one_of_rows_in_memory(model):
         ours, theirs = (each.solution_.record.objectives[on] for each in models)
         assert ours == pytest.approx(theirs, abs=0.002)
     assert models[0].status_.feasible
-    # A few such rows move what is claimed, most where it is low.
+    # A few such rows change the claim, most of all a low one.
     assert models[0].status_.confidence == pytest.approx(models[1].status_.confidence, abs=0.1)
     assert "game" not in models[0].status_.message
 

@@ -52,7 +52,7 @@ def model():
 
 
 def test_the_two_probabilities(model):
-    """Few are told yes; that does not make the label less probable."""
+    """Few get a yes; that does not make the label less probable."""
     new, labels = rows(2000, seed=1)
     chances, decided = model.predict_proba(new)[:, 1], model.decision_proba(new)[:, 1]
     assert decided.mean() < 0.15

@@ -132,7 +132,7 @@ def best_cutoffs(chance, y, referred):
 
 @pytest.mark.parametrize(("most", "price"), [(0.15, 0.0), (1.0, 0.25), (0.1, 0.1)])
 def test_it_is_as_good_on_new_rows_as_the_best_cutoffs_there(most, price):
-    """Where no group is spoken of, cutoffs on the probability of the label are all there is."""
+    """Without promises about groups, the rule is only cutoffs on the probability of the label."""
     own = model([f"referred() <= {most}"], f"error_rate() + {price} * referred()").fit(X, Y)
     rows, labels, _ = drawn(20_000, seed=1)
     decisions = own.predict(rows)
@@ -236,7 +236,7 @@ def test_the_game_refers_too():
     assert own.predict_proba(X).shape == (len(X), 2)
 
 
-# --- what it says of new rows -------------------------------------------------------------------
+# --- statements on new rows  -------------------------------------------------------------------
 
 
 def test_a_certificate_and_a_monitor_count_what_is_decided():

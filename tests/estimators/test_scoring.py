@@ -25,7 +25,7 @@ from ..extras import pd
 
 
 class Says:
-    """Decides as it is told, by the numbers of rows that have yes."""
+    """Decides as given, by the numbers of the rows with a yes."""
 
     def __init__(self, yes, classes=(0, 1)):
         self.yes, self.classes_ = yes, np.array(classes)

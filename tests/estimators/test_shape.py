@@ -164,7 +164,7 @@ def test_other_populations_are_read_by_the_same_labels_and_audited():
 
 
 class Biased(rb.Descending):
-    """A fit whose scores are not those that it deploys."""
+    """A fit that deploys other scores than its own."""
 
     def __init__(self, rows, settings):
         self.inner = rb.Linear().start(rows, settings, 0)

@@ -108,7 +108,7 @@ def test_games_are_read_again_from_where_they_are_kept(tmp_path, games):
 
 
 def damaged(whole):
-    """Of a file's bytes: none, a part, and all with one changed in each of sixteen places."""
+    """A file's bytes damaged: none left, a part, and all with one changed in each of sixteen places."""
     yield from (b"", whole[: len(whole) // 2], whole[:-1], whole + b"x")
     for place in np.linspace(0, len(whole) - 1, 16).astype(int):
         yield whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]

@@ -1,4 +1,4 @@
-"""Objectives that are no sums of rates, against brute force over thresholds and mixtures."""
+"""Objectives that are not sums of rates, against brute force over thresholds and mixtures."""
 
 import numpy as np
 import pytest

@@ -115,7 +115,7 @@ def test_rows_that_share_a_fate_are_told_of():
         MIXTURE.predict(same)
     MIXTURE.predict(same, key=np.arange(500))
     MIXTURE.predict(same, seed=0)
-    MIXTURE.predict(same[:2])  # two alike are no sign of anything
+    MIXTURE.predict(same[:2])  # two equal rows show nothing
     mixture_of([0.3, 0.3, 0.4], decider=Vote()).predict(same)
 
 

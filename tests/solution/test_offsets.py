@@ -50,7 +50,7 @@ PROBLEMS = {
 
 
 def best_mixture(problem, scores, people, known):
-    """The least objective of mixtures of all patterns by group; None where none is feasible."""
+    """The least objective of mixtures of all patterns by group; None if no mixture is feasible."""
     compiled = rb.compile(problem, people)
     groups = people.columns["sex"] if known else np.zeros(len(people), dtype=int)
     columns, sums = [], []
@@ -94,7 +94,7 @@ def test_they_are_the_best_there_are(name, known):
 
 
 def recalls(scores, people):
-    """Of all patterns, for each class: its recall, how often it is right, and how often it is said."""
+    """For all patterns and each class: its recall, its precision, and how often it is decided."""
     found = []
     for pattern in patterns(scores):
         table = np.zeros((3, 3))

@@ -43,7 +43,7 @@ def trace(rows):
 
 
 def at_other_bound(trace, index, by):
-    """What `rb.shrink` finds where one violation is moved."""
+    """The result of `rb.shrink` if one violation is moved."""
     moved = trace.violations.copy()
     moved[:, index] += by
     found = rb.shrink(replace(trace, violations=moved))
@@ -121,7 +121,7 @@ def test_a_fitted_and_a_loaded_model_have_the_same_price(rows, options, tmp_path
 @pytest.mark.parametrize("known", [None, ["g"]])
 @pytest.mark.parametrize("by", [-0.03, 0.02, 0.04])
 def test_an_estimators_curve_is_what_thresholds_at_other_bounds_reach(rows, by, known):
-    """Of the same scores: the curve knows some of all thresholds, and comes close."""
+    """For the same scores the curve knows some of all thresholds, and comes close."""
     X, y, group = rows
     score = X[:, 0] - 0.7 * (group == "a")
 

@@ -13,7 +13,7 @@ from ..small_tables import people
 
 
 def best_objective(f, G):
-    """By interior points; infinite where no mixture keeps everything."""
+    """By interior points; infinite if no mixture keeps everything."""
     ones = np.ones((1, len(f)))
     solved = linprog(f, A_ub=G.T, b_ub=np.zeros(G.shape[1]), A_eq=ones, b_eq=[1], method="highs-ipm")
     return solved.fun if solved.status == 0 else np.inf
@@ -45,7 +45,7 @@ def test_a_price_is_what_relaxing_gains(seed):
     ("f", "G", "expected"),
     [
         ([0.0, 1.0], [[0.3], [-0.1]], [2.5]),
-        ([0.0, 1.0], [[-0.3], [-0.1]], [0.0]),  # kept with room to spare
+        ([0.0, 1.0], [[-0.3], [-0.1]], [0.0]),  # kept with a margin
         # The candidate in between is just kept: tightened it would cost 7 a unit, relaxed it gains 5.
         ([0.0, 0.5, 4.0], [[0.1], [0.0], [-0.5]], [5.0]),
         # The same bound twice: relaxing one of them alone gains nothing.

@@ -128,13 +128,13 @@ def test_without_constraints_the_lowest_objective_wins():
 
 RANKS = {  # objectives, worst violations, the clipped choice, the literal choice
     "the feasible are alike: the better objective": ([0.1, 0.2, 0.3], [-0.1, -0.4, -0.5], 0, 1),
-    "literally, room to spare is rewarded": ([0.10, 0.11, 0.3, 0.4], [0.0, -0.1, -0.3, -0.4], 0, 1),
+    "literally, a margin is rewarded": ([0.10, 0.11, 0.3, 0.4], [0.0, -0.1, -0.3, -0.4], 0, 1),
     "what is kept goes first, at any price": ([0.1, 0.2, 0.3], [0.5, 0.2, -0.1], 2, 1),
     "kept but for rounding is kept": ([0.1, 0.2, 0.3], [0.5, 1e-16, -0.1], 1, 1),
     "ties in rank go to the objective": ([0.1, 0.2], [0.2, 0.1], 0, 0),
     "ties share the lowest rank": ([0.1, 0.1, 0.1], [0.3, 0.0, 0.3], 1, 1),
     "rounding makes no ranks": ([0.1, 0.2, 0.3], [2e-17, 1e-17, 0.0], 0, 0),
-    "nor where nothing is kept": ([0.1, 0.2, 0.3], [0.1 + 9e-10, 0.1 + 4e-10, 0.1], 0, 0),
+    "nor if nothing is kept": ([0.1, 0.2, 0.3], [0.1 + 9e-10, 0.1 + 4e-10, 0.1], 0, 0),
     "more than the tolerance does": ([0.1, 0.2, 0.3], [0.1 + 4e-9, 0.1 + 2e-9, 0.1], 1, 1),
     "equal in all": ([0.1, 0.1], [0.2, 0.2], 0, 0),
     "one": ([0.7], [3.0], 0, 0),
@@ -256,7 +256,7 @@ def test_a_promise_kept_by_some_settings_is_kept_by_the_one_selected():
 
 
 def test_of_settings_that_keep_a_promise_there_those_that_keep_it_in_training_go_first():
-    """What holds on a few other rows by luck is no promise kept."""
+    """A promise that holds on a few other rows by luck does not count as kept."""
     trace = trace_of(
         [0.1, 0.2, 0.3],
         [[0.4], [-0.1], [-0.1]],
@@ -264,7 +264,7 @@ def test_of_settings_that_keep_a_promise_there_those_that_keep_it_in_training_go
         watched=([0.1, 0.2, 0.3], [[-0.1], [-0.1], [-0.1]]),
     )
     assert rb.select(trace).setting == 1
-    # And where none keeps it there, one that does in training.
+    # If none keeps it there, one that keeps it in training is chosen.
     missed = replace(
         trace, watched={"validation": Values(np.array([0.1, 0.2, 0.3]), np.full((3, 1), 0.01))}
     )

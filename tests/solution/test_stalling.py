@@ -69,7 +69,7 @@ def test_there_a_violation_counts_like_the_objective():
 
 
 def test_rows_count_as_shares_of_their_population():
-    """From 300 rows too many to 299 of a million is no progress; of a thousand it is."""
+    """From 300 rows too many to 299 out of a million is not progress; out of a thousand it is."""
     f, g = [0.1, 0.1], [300.0, 299.0]
     assert stopped_after(Stalled(1), f, g, scale=1e6) == 2
     assert stopped_after(Stalled(1), f, g, scale=1e3) is None

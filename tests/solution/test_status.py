@@ -1,4 +1,4 @@
-"""What a status says of promises that cannot be kept together, against linear programs of its own."""
+"""The status for promises that cannot be kept together, against separate linear programs."""
 
 import re
 
@@ -71,7 +71,7 @@ def test_a_contradiction_is_named_with_the_right_amounts(trace):
     assert not status.feasible
     assert least > 0.1  # four in ten are positive, one in ten may be said yes to
     assert status.violation == pytest.approx(least, abs=1e-8)
-    assert set(status.conflict) == {RECALL, SCARCE}  # and not the one that is no trouble
+    assert set(status.conflict) == {RECALL, SCARCE}  # and not the harmless one
     assert set(status.broken) == {RECALL, SCARCE}
     amounts = ways_of(status, trace.constraints)
     assert amounts[0] == pytest.approx([least, least, 0], rel=1e-3)

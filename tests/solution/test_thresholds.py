@@ -86,7 +86,7 @@ def all_policies(compiled, scores, group):
 
 
 def assert_best(policy, compiled, scores, least, best):
-    """As good as can be, as small as can be, and what it says of itself is what it does."""
+    """It is as good and as small as possible, and its record equals what it does."""
     columns = compiled.populations["train"].columns
     found, m = policy.decider, len(compiled.constraints)
     objectives, violations = compiled.evaluate(policy.member_scores(scores, columns=columns).T)

@@ -86,11 +86,11 @@ DECIDED = {
     "true_negatives": "No, rightly (TN)",
 }
 DIGESTS = (
-    "The same rows have the same digest, so whoever has them can tell whether these are the rows. A "
-    "file’s digest is its SHA-256, unpacked, as sha256sum prints it; that of the files that the model "
-    "was trained on is taken of theirs, also where it is one. The digest of the rows trained on is of "
-    "what the model sees of them, with labels, weights and groups as far as the promises ask: it is not "
-    "to be compared with that of the rows audited."
+    "Equal rows have equal digests, so anyone who has the rows can check them. A file’s digest is its "
+    "SHA-256, unpacked, as sha256sum prints it; the digest of the training files is computed from their "
+    "digests, even for a single file. The digest of the training rows covers what the model sees, with "
+    "labels, weights and the groups that promises use: do not compare it with the digest of the "
+    "audited rows."
 )
 
 
@@ -120,7 +120,7 @@ def printed(report: Audit) -> doc.Document:
         parts.append(doc.Paragraph(left_out_words(report.left_out), apart=False))
     parts += [doc.Paragraph(assumed, apart=False) for assumed in report.guessed]
     parts += [doc.Paragraph(said, apart=False) for said in worst_cases(report)]
-    if report.groups:  # of pairs there are none
+    if report.groups:  # pairs have none
         parts.append(_rates_table(report, report.groups[:GROUPS]))
     parts += _more(len(report.groups) - GROUPS, "groups, in .groups")
     parts += _unpromised(report)
@@ -205,11 +205,11 @@ def simplest(report: Audit) -> doc.Section | None:
         rows.append((each.name, doc.rate(each.objective, f"{at}/objective"), says, *keeps, *worst))
     promises = [f"promises kept, of {total}", "worst violation"] if total else []
     named = doc.heads("model", report.objective.words, "says yes", *promises)
-    caption = "The model beside the simplest ones, on the rows audited"
+    caption = "The model and the simplest ones, on the audited rows"
     table = doc.ReportTable(caption, named, tuple(rows), sortable=True)
     remark = doc.Remark(
-        "A violation is kept where not above 0. The model without promises is the same one with every "
-        "promise left out, where the file holds it."
+        "A promise is kept if its violation is at most 0. The model without promises is the same "
+        "model with every promise left out, if the file holds it."
     )
     return doc.Section("Beside the simplest models", (table, remark), "baselines")
 
@@ -300,7 +300,7 @@ def _reasons(report: Audit) -> list[doc.Paragraph]:
 
 
 def groups(report: Audit) -> doc.Section | None:
-    """The rates of every group, and how its rows were decided; of pairs there are none."""
+    """The rates of every group, and how its rows were decided; pairs have no groups."""
     if not report.groups:
         return None
     bars = doc.Remark("Bars run from 0 to 1; the tick marks everyone’s rate.")
@@ -352,7 +352,7 @@ def _rates_table(report: Audit, of: Sequence[Group]) -> doc.ReportTable:
 
 
 def protected(report: Audit) -> doc.Section | None:
-    """The groups by columns that look protected, those that differ most first."""
+    """The groups by columns that look protected, the largest differences first."""
     own = report.protected
     if own is None or not (own.columns or report.left_out):
         return None
@@ -450,10 +450,10 @@ def _tested(own: Certificate) -> tuple[doc.Part, ...]:
     *parts, conclusion = certificate_parts(own, "card/certificate/promises")
     on = ", ".join(f"{rows:,} {name}" for name, rows in own.populations.items())
     remark = doc.Remark(
-        "A certificate is about all promises together, and its tests are exact or on the safe side. "
-        "“Rows needed” is how many rows of the smallest set would show the promise with a chance of "
-        "80%, at the rates measured. Where safer models were tested first on the same rows, a p-value "
-        "is at least theirs."
+        "A certificate is about all promises together, and its tests are exact or conservative. “Rows "
+        "needed” is how many rows of the smallest set would show the promise with a chance of 80%, at "
+        "the rates measured. If safer models were tested first on the same rows, a p-value is at "
+        "least as large as theirs."
     )
     said = doc.Paragraph(f"Of {own.model}, from rows it was neither trained nor chosen on ({on}).")
     return (conclusion, said, *parts, remark)

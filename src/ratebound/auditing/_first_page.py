@@ -1,4 +1,4 @@
-"""What a report says first: the verdict, the cost, groups at a glance, chance, limits, who signed.
+"""The first part of a report: the verdict, the cost, groups at a glance, chance, limits, sign-off.
 
 Each is a function of the report that returns a section of the page. Tables and proofs come after them.
 """
@@ -20,11 +20,11 @@ from ratebound.base import document as doc
 from ratebound.base.layout import number
 from ratebound.solution.baselines import COMPARED, ONE, OWN, PLAIN
 
-if TYPE_CHECKING:  # the report is read from these functions
+if TYPE_CHECKING:  # these functions read the report
     from ratebound.auditing.report import Audit, Promise
     from ratebound.auditing.unpromised import ProtectedGroup
 
-DRAWN, BESIDE = 12, 6  # promises, and groups without one, that are drawn
+DRAWN, BESIDE = 12, 6  # promises, and groups without one, drawn at most
 STATES: dict[str, doc.State] = {
     "holds": "kept",
     "certified": "kept",
@@ -45,7 +45,7 @@ BLANK = "____________________"
 
 
 def state_of(report: Audit) -> tuple[doc.State, str]:
-    """How the promises stand, and what is to be said first: what is broken, else the certificate."""
+    """The state of the promises and the headline: what is broken, else the certificate."""
     total = len(report.promises)
     if not total:
         return "nothing", "Nothing was promised"
@@ -115,7 +115,7 @@ def facts(report: Audit) -> list[doc.Fact]:
 
 
 def cost(report: Audit) -> doc.Section:
-    """The objective without promises and with them, beside the simplest models."""
+    """The objective without promises and with them, and the simplest models."""
     one = report.objective
     places = {each.name: place for place, each in enumerate(report.baselines)}
     own = "With the promises" if report.promises and not report.decided else "This model"
@@ -140,7 +140,7 @@ def _baseline(report: Audit, place: int, name: str) -> doc.Fact:
 
 
 def _bounds(report: Audit, low: float | None, high: float | None) -> str:
-    """An interval in words; rows that a model was trained on have none that would be of new rows."""
+    """An interval in words; training rows have none for new rows."""
     if low is None or report.trained:
         return ""
     return f"{percent(report.confidence)} bounds {interval_text(low, high, signed=False)}"
@@ -176,7 +176,7 @@ def _in_words(panels: Sequence[doc.Panel]) -> str:
 
 
 def _promised(report: Audit) -> list[doc.Panel]:
-    """A panel for each unit that promises have; of many promises, those with the least room."""
+    """A panel for each unit of promises; if there are many promises, the ones with the least room."""
     shown = [(i, p) for i, p in enumerate(report.promises) if p.value is not None]
     if len(report.promises) > DRAWN:
         standing = {"broken": 0, "uncertain": 1}
@@ -223,7 +223,7 @@ def _without(report: Audit) -> list[tuple[int, ProtectedGroup]]:
 
 
 def _beside(report: Audit) -> list[doc.Panel]:
-    """How often groups that no promise names get yes; those that differ most come first."""
+    """How often groups without a promise get a yes; the largest differences come first."""
     drawn = []
     for i, each in _without(report)[:BESIDE]:
         assert each.positive_rate is not None
@@ -236,7 +236,7 @@ def _beside(report: Audit) -> list[doc.Panel]:
 
 
 def _axis(drawn: Sequence[doc.Dot]) -> doc.Range:
-    """From the least to the largest that is drawn; rates begin at 0 or end at 1 if they are near."""
+    """From the least to the largest drawn value; rates begin at 0 or end at 1 if these are near."""
     every = [e for d in drawn for e in (d.value, d.bound, *(d.ends or ())) if e is not None]
     low, high = min(every), max(every)
     width = (high - low) or abs(high) or 1.0
@@ -249,7 +249,7 @@ def _axis(drawn: Sequence[doc.Dot]) -> doc.Range:
 
 
 def chance(report: Audit) -> doc.Section | None:
-    """Whose decision is left to a draw, and what one rule would cost."""
+    """How many decisions are left to a draw, and what one rule would cost."""
     card = report.card
     if card is None:
         return None
@@ -293,7 +293,7 @@ def known_limits(report: Audit) -> doc.Section:
 
 
 def sign_off(report: Audit) -> doc.Section:
-    """Who answers for the model, for what and until when; blank lines if nobody has signed."""
+    """Who is responsible for the model, for what and until when; blank lines if nobody has signed."""
     own = report.signed
     if own is None:
         names = ("Owner", "Purpose", "Signed on", "To be judged anew from")

@@ -103,7 +103,7 @@ class PairMoves:
 
     @property
     def more(self) -> Array:
-        """By how much (slices,) a variance is more than that of these rows about their own mean."""
+        """The factor (slices,) of a variance over the variance of these rows around their mean."""
         return np.asarray(self.alone / np.maximum(self.alone - 1, 0.5))
 
     def rates(self, right: Array) -> tuple[Array, Array]:

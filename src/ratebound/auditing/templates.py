@@ -1,7 +1,7 @@
-"""Forms that others ask for, filled in with what an audit knows: a model card, a section of Annex IV.
+"""Forms that others require, filled in from an audit: a model card, the sections of Annex IV.
 
-What nobody has said is a blank with a name, so that it is seen to be missing. `about` says what no
-program can know: who owns the model, what it is for, who signed, until when.
+Missing facts are named blanks, so that a reader sees them. `about` has facts that no program can know:
+who owns the model, what it is for, who signed, until when.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ratebound.base import document as doc
 from ratebound.base.checks import nearest
 from ratebound.base.rendering import Documented
 
-if TYPE_CHECKING:  # the report makes these
+if TYPE_CHECKING:  # reports make these forms
     from ratebound.auditing.report import Audit
 
-# What people may say of a model, and what a blank asks for.
+# The facts that people can state about a model, and the text of each blank.
 ABOUT = {
     "name": "what the system is called",
     "owner": "who answers for it",
@@ -40,7 +40,7 @@ ABOUT = {
     "outcomes": "unintended outcomes that can be foreseen, and risks to health, safety and rights",
     "metrics": "why the objective and these promises fit the purpose",
     "risks": "the risk management system (Article 9)",
-    "changes": "changes through the lifecycle, also those that are planned",
+    "changes": "changes through the lifecycle, including planned ones",
     "standards": "harmonised standards that were applied, or other solutions",
     "declaration": "the EU declaration of conformity",
     "monitoring": "the post-market monitoring plan (Article 72)",
@@ -56,16 +56,16 @@ NO_OPINION = (
 
 @dataclass(frozen=True, eq=False)
 class Form(Documented):
-    """A form that is filled in, and which of its entries are blank.
+    """A filled-in form, and its blank entries.
 
     Parameters
     ----------
     kind : {"annex-iv", "model-card"}
-        Which form.
+        The kind of form.
     report : Audit
-        What is known of the model.
+        The facts known about the model.
     about : dict of str to str
-        What people said of it.
+        The facts that people stated.
     """
 
     kind: str
@@ -74,23 +74,23 @@ class Form(Documented):
 
     @property
     def blanks(self) -> list[str]:
-        """The entries of the form that nobody has said."""
+        """The entries of the form that are blank."""
         asked = CARD if self.kind == "model-card" else tuple(ABOUT)
         return [key for key in asked if key not in self.about]
 
     @property
     def expired(self) -> bool:
-        """Whether the day is over until which it holds."""
+        """Whether its expiry date has passed."""
         until = self.about.get("expires")
         return until is not None and until < datetime.datetime.now(datetime.UTC).date().isoformat()
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain types: what was said, what is blank, and the audit.
+        """The same as plain types: what was stated, what is blank, and the audit.
 
         Returns
         -------
         dict
-            The audit's entries, and those of the form under "form".
+            The audit's entries, and the form's entries under "form".
         """
         own = {"kind": self.kind, "about": dict(self.about), "blanks": self.blanks}
         return {**self.report.to_dict(), "form": {**own, "expired": self.expired}}
@@ -107,7 +107,7 @@ class Form(Documented):
 
 
 def filled(kind: str, report: Audit, about: Mapping[str, Any] | None = None) -> Form:
-    """A form filled in with an audit and what people said of the model, checked."""
+    """A form filled in from an audit and from people's statements, checked."""
     if kind not in ("annex-iv", "model-card"):
         raise ValueError(
             f"template takes 'annex-iv' or 'model-card', got {kind!r}; for ratios, rb.impact_ratios"
@@ -151,7 +151,7 @@ def _said(form: Form, *keys: str) -> tuple[doc.Row, ...]:
 
 
 def _model(form: Form) -> tuple[doc.Row, ...]:
-    """What the file says of the model; of decisions there is none."""
+    """The file's facts about the model; empty for decisions without one."""
     report = form.report
     if report.card is None:
         return (("What was audited", report.model),)

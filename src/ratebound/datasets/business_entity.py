@@ -37,10 +37,10 @@ def load_business_entity(folder: str | Path, seed: int = 0) -> Splits:
     Returns
     -------
     Splits
-        `y` says "one person", `X` holds 37 similarities, standardised on the training rows. Of the
-        columns, `country` is one of 16 or "other", `large_assignee` (True, False) plays the part of a
-        chain of businesses, and `inventor` numbers the person of the first mention, for splits of your
-        own that keep persons together.
+        `y` says "one person", `X` holds 37 similarities, standardised on the training rows. The columns
+        are `country`, one of 16 or "other"; `large_assignee` (True, False), in place of a chain of
+        businesses; and `inventor`, the number of the person of the first mention, for your own splits
+        that keep persons together.
 
     Raises
     ------
