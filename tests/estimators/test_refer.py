@@ -144,6 +144,19 @@ def test_it_is_as_good_on_new_rows_as_the_best_cutoffs_there(most, price):
     assert errors <= best_cutoffs(chance, labels, referred) + 0.008
 
 
+def test_hard_labels_are_referred_as_often_as_is_allowed():
+    """COMPAS: a referral's price is close to where none is made, and the mixture reaches far beyond."""
+    table, y = rb.datasets.load_frame("compas")
+    table = table[["sex", "race", "age", "priors_count", "c_charge_degree"]]
+    own = model("referred() <= 0.2").fit(table, y)
+    said, yes = own.predict(table), np.asarray(y) == 1
+    referred = said == REFER
+    assert 0.17 < referred.mean() <= 0.2
+    errors = ((said == 1) != yes)[~referred].sum() / len(yes)
+    chance = own.predict_proba(table)[:, 1]
+    assert errors <= best_cutoffs(chance, np.where(yes, "yes", "no"), referred.mean()) + 0.005
+
+
 def tiny(seed):
     """Rows with six different features, many of each; what is best there can be tried out."""
     random = np.random.default_rng(seed)

@@ -176,8 +176,10 @@ class RuleSearch(ABC):
             return self.rule(0)
         if self.bare.all():
             self._look_at_thresholds([self.weights[0]])  # what most people would try first
-        mean, mixed, value = self._multipliers(margins)
+        mean, mixed, value, prices = self._multipliers(margins)
         self._look_around(mean)
+        if self._dearer(margins, value):
+            self._look_around(prices)  # if rules that are mixed lie far apart, the mean is of no use
         if self._dearer(margins, value):
             self._look_between([*mixed, mean])
             if self._dearer(margins, value):
@@ -191,10 +193,16 @@ class RuleSearch(ABC):
         return self.cheapest(margins)
 
     def quickly(self, margins: Array) -> Rule:
-        """As `best`, among few rules: the program's rules, and rules on the line through their mean."""
-        mean, _, _ = self._multipliers(margins)
-        prices = SCALES[:, None] * self._prices(mean)
-        self.ask(np.column_stack([np.ones(len(prices)), prices]))
+        """As `best`, among few rules: the program's rules, and rules on the line through their mean.
+
+        If these cost clearly more than a mixture, rules on the line through the program's prices too.
+        """
+        mean, _, value, prices = self._multipliers(margins)
+        for weights in (mean, prices):
+            line = SCALES[:, None] * self._prices(weights)
+            self.ask(np.column_stack([np.ones(len(line)), line]))
+            if not self._dearer(margins, value):
+                break
         return self.cheapest(margins)
 
     def _share_below(self, weights: Array) -> float:
@@ -207,16 +215,17 @@ class RuleSearch(ABC):
         worst = worst_violation(near.violations + margins, self.compiled.scale[1:])
         return worst > TOLERANCE or near.objective / self.compiled.scale[0] > value + times * DEAR
 
-    def _multipliers(self, margins: Array) -> tuple[Array, list[Array], float]:
+    def _multipliers(self, margins: Array) -> tuple[Array, list[Array], float, Array]:
         """The weights (T,) of the program's best mixture, by cutting planes.
 
-        Returns their mean, each of them, and the mixture's cost.
+        Returns their mean, each of them, the mixture's cost, and the weights that are the program's
+        prices.
         """
         asked_for = np.append(True, margins > -np.inf)
         scale, room = self.compiled.scale[asked_for], np.append(0.0, margins)[asked_for]
         unit = scale[0] / scale
         mean = self.weights[0]
-        mixed, value = [mean], -np.inf
+        mixed, value, prices = [mean], -np.inf, np.eye(len(scale))[0]
         center: Array | None = None  # multipliers stay near it while that gives new information
         bound, highest = -np.inf, np.eye(len(scale))[0]
         for _ in range(ROUNDS):
@@ -239,7 +248,9 @@ class RuleSearch(ABC):
             if not told and center is None:
                 break
             center = highest if told else None
-        return mean, mixed, value
+        priced = np.zeros(self.weights.shape[1])
+        priced[np.flatnonzero(asked_for)] = prices * unit
+        return mean, mixed, value, priced
 
     def _look_between(self, ends: list[Array]) -> None:
         """Compute rules between weights (T,) that are far apart.
