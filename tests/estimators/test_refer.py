@@ -145,7 +145,7 @@ def test_it_is_as_good_on_new_rows_as_the_best_cutoffs_there(most, price):
 
 
 def test_hard_labels_are_referred_as_often_as_is_allowed():
-    """COMPAS: a referral's price is close to where none is made, and the mixture reaches far beyond."""
+    """COMPAS: at a slightly higher price nothing is referred, and the mixture reaches far beyond."""
     table, y = rb.datasets.load_frame("compas")
     table = table[["sex", "race", "age", "priors_count", "c_charge_degree"]]
     own = model("referred() <= 0.2").fit(table, y)
