@@ -247,7 +247,8 @@ def test_bins_count_training_rows_as_later_ones(kind):
 
 
 def test_what_training_has_not_seen_has_a_bin():
-    bins = of_column(np.array(["a", "a", "b"], dtype=object))
+    bins = of_column(np.array([*"aaaaaabbbbb", "Ada Lovelace"], dtype=object))
+    assert (bins.values, bins.counts) == (("a", "b"), (6, 5, 1, 0))  # no text of a single row
     assert bins.counted(np.array(["c", None, "a"], dtype=object)).tolist() == [1, 0, 1, 1]
     assert of_column(np.array([5.0, 5.0])).counted(np.array([5.0, np.nan, 7.0])).tolist() == [2, 1]
     assert of_column(np.array(["2026-01-01"], dtype="M8[D]")) is None

@@ -1,11 +1,13 @@
 """How the rows of training spread over each column, in a few bins: what later rows are compared with.
 
 Numbers have bins between their deciles; texts have a bin for each frequent value, and one for all
-others. Missing values have a bin of their own. Counts are all that is kept, so no row can be read back.
+others. Missing values have a bin of their own. No row can be read back: besides counts there are only
+texts that several rows share, and ends of bins with as few digits as separate two values.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +22,7 @@ from ratebound.tables.matching import read_as_trained
 
 DECILES = np.arange(1, 10) / 10
 MOST_VALUES = 20  # of texts, which have a bin each
+FEWEST_ROWS = 5  # with a text that has a bin: a text of fewer may identify somebody
 UNREAD = ("dates", "durations", "mixed", "objects")  # a date moves on by itself
 
 
@@ -32,7 +35,7 @@ class Bins:
     values: tuple[str, ...]  # the texts that have a bin each; none if it holds numbers
     counts: tuple[
         int, ...
-    ]  # rows in each bin; at the end other texts, if any can be, and missing values
+    ]  # rows in each bin, then with other texts if it holds texts, then without value
 
     @property
     def words(self) -> list[str]:
@@ -91,7 +94,11 @@ def bins_of(name: Name, known: ColumnStatistics) -> Bins | None:
     texts, own = known.texts, known.distinct
     if texts is not None:
         frequent = sorted(zip((-own.counts).tolist(), texts, strict=True))[:MOST_VALUES]
-        kept = {text: -count for count, text in frequent if text not in (OTHER, MISSING)}
+        kept = {
+            text: -count
+            for count, text in frequent
+            if -count >= FEWEST_ROWS and text not in (OTHER, MISSING)
+        }
         rest = int(own.counts.sum()) - sum(kept.values())
         counts = (*kept.values(), rest, known.missing)
         return Bins(name, (), tuple(kept), counts) if kept else None
@@ -104,11 +111,24 @@ def bins_of(name: Name, known: ColumnStatistics) -> Bins | None:
 
 
 def _edges(values: Array, rows: Array) -> Sequence[float]:
-    """The deciles of numbers in order, each once and none the largest; of few numbers, all of them."""
-    if len(values) <= len(DECILES) + 1:
-        held: list[float] = values[:-1].tolist()
-        return held
-    upto = np.cumsum(rows) / rows.sum()
-    edges = np.unique(values[np.searchsorted(upto, DECILES - 1e-12)])
-    kept: list[float] = edges[edges < values[-1]].tolist()
-    return kept
+    """Short numbers at the deciles of numbers in order; between all of them if they are few."""
+    last = np.arange(len(values) - 1)  # places of values after which a bin may end
+    if len(values) > len(DECILES) + 1:
+        upto = np.cumsum(rows) / rows.sum()
+        last = np.intersect1d(last, np.searchsorted(upto, DECILES - 1e-12))
+    return [_short(low, high) for low, high in zip(values[last], values[last + 1], strict=True)]
+
+
+def _short(low: float, high: float) -> float:
+    """A number from `low` on and below `high`, with as few digits as there can be.
+
+    >>> _short(20.0, 30.0), _short(0.7312, 0.7388), _short(1234.5, 1291.7)
+    (20.0, 0.732, 1240.0)
+    """
+    digits = -math.floor(math.log10(high) if low == 0 else math.log10(high - low)) - 1
+    for each in range(digits, digits + 3):
+        scale = 10.0**each
+        short = math.ceil(low * scale) / scale
+        if low <= short < high:
+            return short
+    return float(low)
