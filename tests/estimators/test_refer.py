@@ -346,6 +346,13 @@ def test_what_an_expert_cannot_say(said, words):
         model(['error_rate(expert="doctor") <= 0.2'], "referred()").fit(X.assign(doctor=said), Y)
 
 
+def test_groups_that_may_be_anything_are_refused():
+    table = X.assign(sex=X["sex"].where(np.arange(len(X)) > 20))
+    way = rb.guessed("sex", missing="anything")
+    with pytest.raises(ValueError, match="worst case over missing values is not known if rows may be"):
+        model(['positive_rate(sex == "Male") >= 0.2', "referred() <= 0.1"], guessed=way).fit(table, Y)
+
+
 def test_a_label_that_is_the_referral():
     """Rows that were referred in the past are not labelled, and must not be learned from."""
     past = np.where(X["a"] > 2, REFER, Y)

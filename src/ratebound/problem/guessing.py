@@ -25,6 +25,7 @@ from ratebound.problem.values import ReadColumn
 from ratebound.rates.expressions import FIRST, Rate
 from ratebound.rates.grouping import Goal, Promise
 from ratebound.rates.guesses import Guessed, as_guessed, rates_in, whatever_is_missing
+from ratebound.rates.kinds import referral_of
 from ratebound.rates.subsets import (
     Compare,
     In,
@@ -80,7 +81,16 @@ def knowing(
 
     If nothing is missing in a column whose missing values may be anything, promises do not change.
     """
-    known = problem.guessing([each for each in ways if _is_open(each, populations)])
+    is_open = [each for each in ways if _is_open(each, populations)]
+    classes = [each.classes or () for each in populations.values()]
+    for each in is_open:
+        if each.level == "anything" and any(referral_of(own) is not None for own in classes):
+            raise ValueError(
+                f"{each}: the worst case over missing values is not known if rows may be referred: "
+                "leave refer= out, or audit some rows, and write "
+                f"guessed({value_text(each.column)}, audited='column')"
+            )
+    known = problem.guessing(is_open)
     return known.known_by(as_guessed(dict.fromkeys((*problem.guessed, *ways))))
 
 
