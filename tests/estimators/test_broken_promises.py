@@ -1,4 +1,4 @@
-"""A fit whose promises cannot be kept warns once, in the first sentence of the status."""
+"""A fit warns once of promises that cannot be kept, and once if a constant is as good."""
 
 import warnings
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
+from ratebound.solution.baselines import ConstantAsGood
 from ratebound.solution.status import PromisesBroken, Status, warn_if_broken
 
 from ..small_tables import people
@@ -49,3 +50,14 @@ def test_a_stop_inside_a_value_ends_no_sentence():
     words = 'infeasible: 1 of 1 broken: recall(city == "St. Ives") >= 0.9 (by 0.1). Relax it.'
     with pytest.warns(PromisesBroken, match=r'St. Ives"\) >= 0.9 \(by 0.1\). See status_.$'):
         warn_if_broken(Status(False, 0.1, (), (), words), np.zeros(1))
+
+
+def test_a_constant_that_is_as_good_is_named_with_a_remedy():
+    labels = np.arange(len(TABLE.y)) % 20 == 0  # which no feature tells
+    model = rb.RateConstrainedClassifier("positive_rate() <= 0.5", **FEW)
+    with pytest.warns(ConstantAsGood, match=r"no to everyone.*ask for a floor, such as pos") as caught:
+        model.fit(TABLE.X, labels)
+    assert [each.filename for each in caught if each.category is ConstantAsGood] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConstantAsGood)
+        model.fit(TABLE.X, TABLE.y)

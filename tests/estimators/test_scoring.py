@@ -49,8 +49,9 @@ def test_the_scale():
     mean = (2 * 50 + 2 * 10) / 20
     assert cost(good, X, Y) == pytest.approx(1.5 - mean / (2 * (1 + mean)))
     assert rb.make_scorer(rb.Problem(maximize="recall()"))(bad, X, Y) == pytest.approx(1.6)
-    with pytest.raises(ValueError, match=r"precision.*promise that it is not"):  # what it divides by
-        rb.make_scorer(maximize="precision()")(good, X, Y)
+    precise = rb.make_scorer(maximize="precision()")
+    assert precise(good, X, Y) == pytest.approx(1.8)
+    assert precise(Says([]), X, Y) == pytest.approx(1.0)  # without a yes it has no value
 
 
 def test_any_model_that_keeps_the_promises_beats_any_that_does_not():

@@ -208,7 +208,7 @@ def test_one_more_known_column_never_hurts():
         (lambda s: s[0], "each of 3 classes and 12 rows"),
         (lambda s: s.T, "pass scores.T"),
         (lambda s: s[:2], "each of 3 classes and 12 rows"),
-        (lambda s: np.where(s > 5, s, np.nan), "first of model 0 in row 0"),
+        (lambda s: np.where(s > 5, s, np.nan), "first for model 0 in row 0"),
     ],
     ids=["one", "turned", "two", "nan"],
 )

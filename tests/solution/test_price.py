@@ -96,7 +96,7 @@ def test_promises_are_found_by_words_and_by_name(rows):
 def test_a_ratio_is_refused_with_the_reason(rows):
     problem = rb.Problem(rb.error_rate(), ["precision() >= 0.6"])
     trace = rb.play(rb.compile(problem, people(rows)), rb.Linear(0.1), rounds=5, batch_size=None)
-    with pytest.raises(ValueError, match=r"precision\(\) >= 0.6.*below the line"):
+    with pytest.raises(ValueError, match=r"precision\(\) >= 0.6.*denominators were not stored"):
         rb.price(trace, "precision() >= 0.6")
 
 

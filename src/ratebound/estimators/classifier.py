@@ -85,6 +85,7 @@ from ratebound.rates.general import refuse_general
 from ratebound.rates.guesses import as_guessed
 from ratebound.rates.kinds import label_classes, referral_of
 from ratebound.rates.subsets import Name
+from ratebound.solution.baselines import ConstantAsGood, warn_if_constant
 from ratebound.solution.certificate import Certificate
 from ratebound.solution.leveling import at_levels, at_some_levels
 from ratebound.solution.mixture import Mixture, member
@@ -414,6 +415,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             aside = compile_again(aside, asked.compiled.problem)
         self._finished(asked, result, encoding, classes, aside)
         warn_if_broken(self.status_, self)
+        warn_if_constant(asked.compiled.problem, self.solution_.record, self)
         return self
 
     def _finished(
@@ -1077,6 +1079,7 @@ def fitted(
     others = {name: each for name, each in compiled.others.items() if name in spoken_of}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PromisesBroken)
+        warnings.simplefilter("ignore", ConstantAsGood)
         if people.stored:
             model.fit(people, groups=groups, **others)
         else:

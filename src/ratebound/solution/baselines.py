@@ -7,6 +7,7 @@ objective shows these models beside it, and says what the promises cost.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -81,29 +82,55 @@ def told(
             f"Without promises {metric} is {plain.objective:.4f}, and with them {own.objective:.4f}: "
             f"keeping them {words}."
         )
-    simple = [each for each in others if each.name not in (PLAIN, ONE)]
-    best = [each for each in simple if each.constant and each.kept >= own.kept]
-    best.sort(key=lambda each: _cost(problem, each))
-    if own.constant and own.positive_rate is not None:
-        same = YES if own.positive_rate > 0.5 else NO
-        return [*sentences, f"It says {same}. {_floor(problem, same, prevalence)}"]
-    if best and (as_good := _as_good(problem, own, best[0], prevalence)):
-        return [*sentences, *as_good]
+    if as_good := as_good_as_a_constant(problem, own, others, prevalence):
+        return [*sentences, as_good]
+    simple, best = _simple(others), _constants(problem, own, others)
     shown = [*best[:1], *(each for each in simple if not each.constant)]
     words = ", ".join(f"{each.name} {each.objective:.4f}" for each in shown)
     return [*sentences, f"{COMPARED}, {metric}: {words}."] if words else sentences
 
 
-def _as_good(problem: Problem, own: Baseline, constant: Baseline, prevalence: float | None) -> list[str]:
-    mine, theirs = _cost(problem, own), _cost(problem, constant)
+def as_good_as_a_constant(
+    problem: Problem, own: Baseline, others: Sequence[Baseline], prevalence: float | None
+) -> str:
+    """Which decision for everyone is as good as a model, and what rules it out; empty if none is."""
+    if own.constant and own.positive_rate is not None:
+        same = YES if own.positive_rate > 0.5 else NO
+        return f"It says {same}. {_floor(problem, same, prevalence)}".rstrip()
+    constants = _constants(problem, own, others)
+    if not constants:
+        return ""
+    best = constants[0]
+    mine, theirs = _cost(problem, own), _cost(problem, best)
     if mine < theirs - max(HARDLY * abs(theirs), TOLERANCE) or not math.isfinite(theirs):
-        return []
+        return ""
     than = "not better" if mine >= theirs - TOLERANCE else "hardly better"
     also = ", which keeps as many promises" if own.promises else ""
-    return [
-        f"That is {than} than {constant.name}{also}: {problem.objective} {constant.objective:.4f}. "
-        f"{_floor(problem, constant.name, prevalence)}".rstrip()
-    ]
+    return (
+        f"That is {than} than {best.name}{also}: {problem.objective} {best.objective:.4f}. "
+        f"{_floor(problem, best.name, prevalence)}"
+    ).rstrip()
+
+
+class ConstantAsGood(UserWarning):
+    """One decision for everyone is as good as a fitted model."""
+
+
+def warn_if_constant(problem: Problem, record: Any, who: Any) -> None:
+    """Warn if a constant is as good as a model with this record, as if from the caller of `who.fit`."""
+    own, *others = record.baselines or (None,)
+    if own is not None and as_good_as_a_constant(problem, own, others, None):
+        warnings.warn(f"{type(who).__name__}: {record.beside[-1]}", ConstantAsGood, stacklevel=3)
+
+
+def _simple(others: Sequence[Baseline]) -> list[Baseline]:
+    return [each for each in others if each.name not in (PLAIN, ONE)]
+
+
+def _constants(problem: Problem, own: Baseline, others: Sequence[Baseline]) -> list[Baseline]:
+    """The decisions for everyone that keep as many promises, the cheapest first."""
+    constants = [each for each in _simple(others) if each.constant and each.kept >= own.kept]
+    return sorted(constants, key=lambda each: _cost(problem, each))
 
 
 def _floor(problem: Problem, constant: str, prevalence: float | None) -> str:
