@@ -525,9 +525,10 @@ def _flatten(promises: Promises | Promise | Range | str) -> Iterable[Promise]:
         for promise in promises:
             yield from _flatten(promise)
     else:
-        compared = "; == and != only test whether two rates are the same" * isinstance(promises, bool)
+        remedy = "; == and != only test whether two rates are the same" * isinstance(promises, bool)
+        remedy += "; a problem is passed as objective=, with its constraints" * isinstance(promises, Problem)
         raise TypeError(
-            f"subject_to takes constraints such as recall() >= 0.9, got {promises!r}{compared}"
+            f"subject_to takes constraints such as recall() >= 0.9, got {promises!r}{remedy}"
         )
 
 
