@@ -164,14 +164,14 @@ function showTable(view) {
         values.length ? h("small", {}, "A yes is what people hope for or what you look for: a loan, a job, a buyer, a disease found.") : null))),
     figures,
     data.notices.length ? h("p", { class: "note" }, data.notices.join("; ")) : "",
-    h("h2", {}, "What else there is"),
+    h("h2", {}, "More settings"),
     h("div", { class: "fields" },
       field("Decisions of a model in use", select(lives, c.live, (v) => choose({ live: v })), "If a column has them, they stand beside the new ones."),
-      field("What learns", select(Object.entries(S.models), c.model, (v) => choose({ model: v })))),
+      field("Model", select(Object.entries(S.models), c.model, (v) => choose({ model: v })))),
     h("h2", {}, "Columns"),
     h("p", { class: "note" }, "The model does not see columns that look protected, unless you let it. Promises may use them all the same."),
     h("details", { open: data.columns.length <= MANY }, h("summary", {}, `All ${count(data.columns.length)} columns, and which of them the model sees`),
-    table("Every column", ["Column", "Holds", N("Missing"), N("Distinct"), "Examples", "What training does", "The model sees it"],
+    table("Every column", ["Column", "Holds", N("Missing"), N("Distinct"), "Examples", "Treatment in training", "The model sees it"],
       data.columns.map((each) => [
         [each.name, " ", each.protected && h("span", { class: "badge" }, "looks protected")],
         each.dates ? `${each.holds}, ${each.dates[0]} – ${each.dates[1]}` : each.holds, count(each.missing), count(each.distinct),
@@ -206,17 +206,17 @@ function showPromises(view) {
     onclick: () => add(name) }, kind.title);
   const place = h("div");
   view.append(...heading("What is promised", "Each promise is a sentence. Fill in its gaps; the bounds can be moved later."),
-    h("h2", {}, "The usual ones"), h("div", { class: "row" }, kinds.filter(([, k]) => k.ready).map(button)),
+    h("h2", {}, "Common promises"), h("div", { class: "row" }, kinds.filter(([, k]) => k.ready).map(button)),
     h("h3", {}, "Others"), h("div", { class: "row" }, kinds.filter(([, k]) => !k.ready).map(button)),
     h("h2", {}, `Promised so far: ${S.promises.length}`),
-    S.promises.length ? "" : h("p", { class: "note" }, "Nothing yet. Without a promise, what is shown is the plain model."),
+    S.promises.length ? "" : h("p", { class: "note" }, "No promises yet. Without one, you see the plain model."),
     h("div", {}, S.promises.map(card)), groupsBox(), place,
     h("div", { class: "bar row" }, h("button", { class: "act", type: "button", onclick: tried(async (event) => {
       event.target.disabled = true;
       try { await learn(place); } finally { event.target.disabled = false; }
       go("whatif");
     }) }, S.learned ? "Learn again" : "Learn from the table"),
-    h("span", { class: "note" }, "Takes a moment once; afterwards every bound moves at once.")));
+    h("span", { class: "note" }, "This takes a moment once. After that, every bound moves instantly.")));
   evidence();
 }
 async function learn(place) {
@@ -299,7 +299,7 @@ const evidence = tried(async () => {
     if (own.error) { box.replaceChildren(h("p", { class: "bad" }, own.error)); return; }
     const weak = own.rows.filter((r) => r.margin === null).length;
     box.replaceChildren(h("details", { open: own.rows.length <= 4 || weak > 0 },
-      h("summary", {}, `What the rows held out can prove${weak ? `: nothing of ${weak} ${weak === 1 ? "part" : "parts"}` : ""}`),
+      h("summary", {}, `What the held-out rows can prove${weak ? `: nothing of ${weak} ${weak === 1 ? "part" : "parts"}` : ""}`),
       table("Each part of the promise, and the rows of the smallest group in it", ["Promise", N("Held out, about"), "These rows can show", N("Rows to show 5 points")],
         own.rows.map((r) => ({ faint: r.margin === null, cells: [[r.sentence, h("small", {}, h("code", {}, r.words))], count(r.held), r.why || shows(r.margin),
           r.needed === null ? "–" : count(r.needed)] })))));
@@ -310,7 +310,7 @@ function groupsBox() {
   const show = tried(async (column) => {
     if (!column) { place.replaceChildren(); return; }
     const told = await ask("groups", { column, confidence: S.confidence });
-    place.replaceChildren(table(`Groups of ${column}`, ["Group", N("Rows"), N("Should get a yes"), "How exactly its rate of yeses can be shown"],
+    place.replaceChildren(table(`Groups of ${column}`, ["Group", N("Rows"), N("Should get a yes"), "How precisely its yes rate can be shown"],
       told.groups.map((g) => ({ faint: g.margin === null, cells: [g.name, count(g.rows), count(g.should), shows(g.margin)] }))));
   });
   return h("div", {}, h("h2", {}, "Look at the groups of a column"),
@@ -325,7 +325,7 @@ function showWhatIf(view) {
     h("h3", {}, "Move the bounds"),
     S.promises.map(mover), S.promises.length ? null : h("p", { class: "note" }, "No promise was made."),
     slider("Confidence on new rows", S.confidence ?? 0.5, 0.5, 0.99, 0.01, "%", (v) => { S.confidence = v; moved(); },
-      "How surely all promises should hold on new rows like these."),
+      "The confidence that all promises hold on new rows like these."),
     h("fieldset", {}, h("legend", {}, "What a wrong decision costs"),
       h("div", { class: "fields" }, field("A wrong yes", costInput("falsePositive")), field("A wrong no", costInput("falseNegative"))),
       h("label", { class: "pick" }, h("input", { type: "checkbox", checked: S.byCost, onchange: (e) => { S.byCost = e.target.checked; moved(); } }),
@@ -333,7 +333,7 @@ function showWhatIf(view) {
   const others = S.told.columns.filter((n) => !S.columns.includes(n));
   view.append(...heading("What if", `Every number here is counted on the ${count(S.told.rows)} rows to learn from, each decided by models that did not see it. The other ${count(S.told.held)} rows stay unopened until the model is made, so move the bounds as often as you like.`),
     h("div", { class: "split" }, controls, h("div", {}, h("p", { class: "freshness", id: "freshness" }), h("div", { id: "results" }),
-      h("h2", {}, "Groups nobody promised anything to"),
+      h("h2", {}, "Groups without a promise"),
       h("div", { class: "row" }, select([[null, "choose a column"], ...others.map((n) => [n, n])], null,
         (v) => { if (v) { S.columns.push(v); ask_now(); } }, "another column to look at"),
       S.columns.length ? h("button", { class: "quiet", type: "button", onclick: () => { S.columns = []; ask_now(); } }, "Hide them") : null),
@@ -404,7 +404,7 @@ async function exactly(number) {
     const box = $("curve");
     if (number === S.number && box) {
       box.replaceChildren(drawn.chart ? h("figure", {}, drawing(drawn.chart), h("figcaption", {}, `${S.kinds[S.promises[place].kind].title}: the bound along the bottom, what it costs at the side, on the sample and without a margin for new rows. Bounds that no rule keeps are left out.`))
-        : h("p", { class: "note" }, "No other bound can be kept beside the rest."));
+        : h("p", { class: "note" }, "No other bound is compatible with the rest."));
     }
   } catch (error) { problem(error); }
 }
@@ -440,7 +440,7 @@ function results() {
       answer.promises.map((p) => [p.sentence, percent(p.value), `${p.relation === ">=" ? "≥" : "≤"} ${percent(p.bound)}`, p.room === null ? "–" : `${p.room >= 0 ? "+" : "−"}${percent(Math.abs(p.room), 2)}`,
         h("span", { class: p.kept ? "good" : "bad" }, p.kept ? "✓ kept" : "✗ not kept")])) : null,
     groupTable("Who gets a yes", answer, [{ name: "everyone", rows: answer.rows, rates: answer.models, strip: answer.strip, all: true }, ...answer.groups.filter((g) => g.promised)]),
-    answer.groups.some((g) => !g.promised) ? groupTable("Groups nobody promised anything to", answer, answer.groups.filter((g) => !g.promised)) : null].filter(Boolean));
+    answer.groups.some((g) => !g.promised) ? groupTable("Groups without a promise", answer, answer.groups.filter((g) => !g.promised)) : null].filter(Boolean));
 }
 function groupTable(caption, answer, groups) {
   const models = Object.keys(answer.models).filter((name) => name !== "nobody");
@@ -466,7 +466,7 @@ function showCompare(view) {
   C.column = C.column || (S.promises.map((p) => p.column || (p.group && p.group.column)).filter((n) => n && S.told.columns.includes(n))[0]) || S.told.columns[0];
   const place = h("div", { id: "compared" });
   const options = own.map(([name, words]) => [name, words]);
-  view.append(...heading("Two models beside each other", "Who gains a yes, who loses one, and why."),
+  view.append(...heading("Compare two models", "Who gains a yes, who loses one, and why."),
     h("div", { class: "fields" }, field("From", select(options, C.one, (v) => { C.one = v; compare(place); })), field("To", select(options, C.other, (v) => { C.other = v; compare(place); })),
       field("By groups of", select(S.told.columns.map((n) => [n, n]), C.column, (v) => { C.column = v; compare(place); }))), place);
   compare(place);
@@ -534,7 +534,7 @@ function signForm() {
     $("view").firstElementChild.append(filesBox());
     $("files").querySelector("h2").focus();
     say("signed and written");
-  }) }, h("h2", {}, "Sign-off"), h("div", { class: "fields" }, field("Owner: who answers for it", owner), field("Valid until", expires), field("Folder to write", out)),
+  }) }, h("h2", {}, "Sign-off"), h("div", { class: "fields" }, field("Owner: who is responsible for it", owner), field("Valid until", expires), field("Folder to write", out)),
   field("Purpose: what it may be used for", purpose),
   h("fieldset", {}, h("legend", {}, "Limits: read and accept each"), h("div", { class: "limits" }, boxes)),
   h("label", { class: "pick" }, replace, "Replace what is in the folder, if there is a model already"),
