@@ -208,6 +208,9 @@ def test_what_cannot_be_read_changes_nothing():
         lambda c: c["months"]["2026-01"]["labelled"].__setitem__("labels", None),
         lambda c: c["months"]["2026-01"]["labelled"]["columns"].pop("sex"),
         lambda c: c["months"]["2026-01"]["groups"].__setitem__("everyone", [1]),
+        lambda c: c["months"]["2026-01"]["groups"].__setitem__("everyone", [0, 0]),
+        lambda c: c["months"]["2026-01"]["groups"].__setitem__("everyone", [1, 2]),
+        lambda c: c["months"]["2026-01"]["groups"].pop("everyone"),
         lambda c: c["months"]["2026-01"].__setitem__("evidence", [[1.0, 2.0]]),
         lambda c: c.__setitem__("known", "?"),
     ],
@@ -224,6 +227,21 @@ def test_a_calendar_that_was_tampered_with_is_refused(change):
 
 def of_column(values):
     return bins_of("x", statistics_of(read_cells(values)))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(2**62, 2**62 + 1000),  # whole numbers that are alike as decimal ones
+        np.array([0.0, 5e-324] * 5),
+        np.array([-1e300, 1e300] * 5),
+    ],
+)
+def test_bins_of_numbers_at_the_ends_of_what_there_is(values):
+    bins = of_column(values)
+    assert Bins.from_json(bins.to_json()) == bins
+    np.testing.assert_array_equal(bins.counted(values), bins.counts)
+    assert sum(bins.counts) == len(values)
 
 
 @pytest.mark.parametrize("kind", ["numbers", "few", "texts", "truth values"])

@@ -194,6 +194,9 @@ def month_from_json(data: dict[str, Any], how: Counting, promises: int) -> Month
         name, width = widths[said]
         features[name] = _counts(counts, width)
     groups = {str(words): tuple(_counts(each, 2).tolist()) for words, each in data["groups"].items()}
+    sound = all(0 < rows >= yes for rows, yes in groups.values())
+    if not sound or (groups and "everyone" not in groups):
+        raise ValueError("the groups of a month are not rows and yeses among them")
     evidence = np.array(data["evidence"], dtype=float).reshape(-1, 2)
     if len(evidence) not in (0, promises) or not np.isfinite(evidence).all():
         raise ValueError("the evidence of a month does not belong to its promises")

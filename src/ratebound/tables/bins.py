@@ -33,9 +33,7 @@ class Bins:
     name: Name
     edges: tuple[float, ...]  # the highest number of each bin but the last; none if it holds texts
     values: tuple[str, ...]  # the texts that have a bin each; none if it holds numbers
-    counts: tuple[
-        int, ...
-    ]  # rows in each bin, then with other texts if it holds texts, then without value
+    counts: tuple[int, ...]  # rows in each bin, of texts also with others, and last without value
 
     @property
     def words(self) -> list[str]:
@@ -103,8 +101,9 @@ def bins_of(name: Name, known: ColumnStatistics) -> Bins | None:
         counts = (*kept.values(), rest, known.missing)
         return Bins(name, (), tuple(kept), counts) if kept else None
     numbers = np.asarray(read_as_trained(own.values, Plain(name)).values, dtype=float)
-    order = np.argsort(numbers)[: len(numbers) - int(np.isnan(numbers).sum())]
-    values, rows = numbers[order], own.counts[order]
+    there = ~np.isnan(numbers)
+    values, place = np.unique(numbers[there], return_inverse=True)
+    rows = np.bincount(place, own.counts[there])
     edges = _edges(values, rows)
     within = np.bincount(np.searchsorted(edges, values), rows, len(edges) + 1).astype(int)
     return Bins(name, tuple(edges), (), (*within.tolist(), known.missing))
@@ -116,7 +115,8 @@ def _edges(values: Array, rows: Array) -> Sequence[float]:
     if len(values) > len(DECILES) + 1:
         upto = np.cumsum(rows) / rows.sum()
         last = np.intersect1d(last, np.searchsorted(upto, DECILES - 1e-12))
-    return [_short(low, high) for low, high in zip(values[last], values[last + 1], strict=True)]
+    ends = zip(values[last].tolist(), values[last + 1].tolist(), strict=True)
+    return [_short(low, high) for low, high in ends]
 
 
 def _short(low: float, high: float) -> float:
@@ -125,10 +125,11 @@ def _short(low: float, high: float) -> float:
     >>> _short(20.0, 30.0), _short(0.7312, 0.7388), _short(1234.5, 1291.7)
     (20.0, 0.732, 1240.0)
     """
-    digits = -math.floor(math.log10(high) if low == 0 else math.log10(high - low)) - 1
+    if high - low < 1e-300:  # beyond the powers of ten that are numbers
+        return low
+    digits = -math.floor(math.log10(high - low)) - 1
     for each in range(digits, digits + 3):
-        scale = 10.0**each
-        short = math.ceil(low * scale) / scale
+        short = float(f"{math.ceil(low * 10.0**each)}e{-each}")
         if low <= short < high:
             return short
-    return float(low)
+    return low
