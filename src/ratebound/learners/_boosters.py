@@ -233,7 +233,7 @@ class LightGBM:
         return [LightGBM(library.Booster(params, training)) for _ in range(settings)]
 
     @staticmethod
-    def unsaid(params: Mapping[str, Any], decisions: int) -> dict[str, Any]:
+    def unsaid(params: Mapping[str, Any]) -> dict[str, Any]:
         """What we say where an estimator that the library fits says nothing."""
         return lightgbm_unsaid(params)
 
@@ -354,8 +354,8 @@ class XGBoost:
         return [XGBoost(library.Booster(params, [training]), training) for _ in range(settings)]
 
     @staticmethod
-    def unsaid(params: Mapping[str, Any], decisions: int) -> dict[str, Any]:
-        """What we say where an estimator that the library fits says nothing: nothing."""
+    def unsaid(params: Mapping[str, Any]) -> dict[str, Any]:
+        """What we say where an estimator that the library fits says nothing, which is nothing."""
         return {}
 
     @staticmethod

@@ -83,7 +83,7 @@ def learned_in_pieces(
     """
     library = library_of(learner.estimator)
     if library is not None:
-        recipe = LIBRARIES[library].recipe(prototype_of(learner, cross.seed, count))
+        recipe = LIBRARIES[library].recipe(prototype_of(learner, cross.seed))
         return _grown(cross, library, rows, answers, recipe, count)
     if _logistic(learner.estimator) is None:
         return deployed(learner, _by_passes(cross, learner, rows, answers, count), some, count)
@@ -106,7 +106,7 @@ def trees_of_folds(
     if any(len(np.unique(answers[of != fold])) < count for fold in range(cross.folds)):
         return None
     try:
-        recipe = LIBRARIES["lightgbm"].recipe(prototype_of(learner, cross.seed, count))
+        recipe = LIBRARIES["lightgbm"].recipe(prototype_of(learner, cross.seed))
     except ValueError:
         return None
     return None if recipe.patience else _grown(cross, "lightgbm", rows, answers, recipe, count)
@@ -191,7 +191,7 @@ def _grown_by_xgboost(cross: Cross, rows: Array, answers: Array, recipe: Recipe,
 
 def _by_passes(cross: Cross, learner: Oracle, rows: Array, answers: Array, count: int) -> list[Any]:
     """An estimator for each fold, taught block by block; each block in an order of its own."""
-    members = [prototype_of(learner, cross.seed + fold, count) for fold in range(cross.folds)]
+    members = [prototype_of(learner, cross.seed + fold) for fold in range(cross.folds)]
     weighed = cross.weights is not None
     named = [weight_argument(each, "partial_fit") if weighed else "" for each in members]
     random, of = np.random.default_rng(cross.seed), cross.of[rows]

@@ -319,19 +319,13 @@ class OracleFit(Answering):
     """An estimator fitted anew each round; `answer` takes what decisions cost and keeps the fits."""
 
     def __init__(self, spec: Oracle, rows: Rows, settings: int, seed: int) -> None:
-        from sklearn.base import clone
-
         self.spec, self.settings, self.row_weights = spec, settings, rows.weights
         self.decisions = rows.decisions
         self.tolerance = spec.tolerance
         inputs = rows.inputs
         self.X = inputs if frame_columns(inputs) else as_array(inputs)
-        self.prototype = clone(spec.estimator)
-        _fix_chance(self.prototype, seed)
+        self.prototype = prototype_of(spec, seed)
         self.library = library_of(self.prototype)
-        if self.library is not None:
-            given = {n: v for n, v in self.prototype.get_params().items() if v is not None}
-            self.prototype.set_params(**LIBRARIES[self.library].unsaid(given, self.decisions))
         if is_sparse(self.X) and not spec.takes_sparse:
             raise ValueError(
                 f"{_name(self.prototype)} takes no sparse matrix: give it an array, X.toarray(), or use "
@@ -398,15 +392,15 @@ class OracleFit(Answering):
         return replace(trace, scorer=scorer, parameters=parameters, folds=folds)
 
 
-def prototype_of(spec: Oracle, seed: int, classes: int) -> Any:
-    """A fresh estimator to fit to so many classes, with nothing left to chance."""
+def prototype_of(spec: Oracle, seed: int) -> Any:
+    """A fresh estimator to fit, with nothing left to chance."""
     from sklearn.base import clone
 
     prototype = clone(spec.estimator)
     _fix_chance(prototype, seed)
     if (library := library_of(prototype)) is not None:
         given = {n: v for n, v in prototype.get_params().items() if v is not None}
-        prototype.set_params(**LIBRARIES[library].unsaid(given, classes))
+        prototype.set_params(**LIBRARIES[library].unsaid(given))
     return prototype
 
 
@@ -417,7 +411,7 @@ def fitted_to_labels(spec: Oracle, rows: Population, seed: int) -> Any:
     present = np.unique(labels)
     if len(present) < 2:
         return int(present.sum())
-    prototype = prototype_of(spec, seed, len(present))
+    prototype = prototype_of(spec, seed)
     weighted = {} if rows.weights is None else {weight_argument(prototype): rows.weights}
     try:
         return prototype.fit(X, labels, **weighted)
