@@ -449,6 +449,7 @@ class Monitor(Documented):
         dict
             Rows, alarms, and each promise with its rates and verdict, as plain types.
         """
+        by_month = self._by_month
         return {
             "confidence": self.confidence,
             "rows": self.rows,
@@ -460,7 +461,7 @@ class Monitor(Documented):
             "alarms": [plain({**vars(alarm), "words": alarm.words}) for alarm in self.alarms],
             "promises": [_watch_to_dict(watch) for watch in self.watches],
             "awaited": len(self.calendar.awaited),
-            "months": [] if self._by_month is None else self._by_month.to_list(),
+            "months": [] if by_month is None else by_month.to_list(),
         }
 
     def to_json(self) -> str:

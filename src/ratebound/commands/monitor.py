@@ -109,24 +109,24 @@ def _of_labels(use: Use, label: Kind | None) -> dict[str, Kind]:
 
 def _of_decisions(use: Use) -> Source:
     """Decisions that someone made; labels are read unchanged."""
-    problem = problem_of(use)
+    problem, said = problem_of(use), use.decision
+    assert said is not None
 
     def read(watching: Monitor, table: Table, name: str) -> tuple[Any, Any, Any]:
-        assert use.decision is not None
         labels = None
         if use.label is not None and (name == FIRST or use.label in table.columns):
             if watching.decided is None:  # otherwise rows may wait for a label
                 table = with_labels(table, use.label, use.drop_unlabelled)
             table.check(use.label, "label")
             labels = table[use.label]
-        decisions = Decisions(decision_in(use.decision, table.columns, table.name))
+        decisions = Decisions(decision_in(said, table.columns, table.name))
         return decisions.on(Population(table)), labels, columns_by_name(table)
 
     def table(file: str) -> Table:
         return read_noted([file], compared_columns(problem) | kinds, use.reading)
 
     positive, kinds = {} if use.positive is None else {"positive": use.positive}, _of_labels(use, None)
-    return Source(problem, positive, table, read, _told_by(use.decision or ""), kinds)
+    return Source(problem, positive, table, read, _told_by(said), kinds)
 
 
 def _told_by(decision: str) -> frozenset[str]:
