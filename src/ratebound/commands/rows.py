@@ -222,12 +222,9 @@ def with_labels(table: Table, label: str, drop: bool) -> Table:
         raise ValueError(f"{table.name}: label column {label!r} is missing in every row")
     note(f"{count} of {table.name} have no label and are left out")
     kept_rows = table[~lacking]
-    whole = kept_rows[label].dtype.kind == "f" and bool(
-        (kept_rows[label] == np.floor(kept_rows[label])).all()
-    )
-    labels = (
-        kept_rows[label].astype(np.int64) if whole else kept_rows[label]
-    )  # gaps make whole numbers fractional
+    labels = kept_rows[label]
+    if labels.dtype.kind == "f" and bool((labels == np.floor(labels)).all()):
+        labels = labels.astype(np.int64)  # gaps made whole numbers fractional
     return Table(kept_rows.values | {label: labels}, table.name)
 
 

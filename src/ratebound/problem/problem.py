@@ -526,7 +526,8 @@ def _flatten(promises: Promises | Promise | Range | str) -> Iterable[Promise]:
             yield from _flatten(promise)
     else:
         remedy = "; == and != only test whether two rates are the same" * isinstance(promises, bool)
-        remedy += "; a problem is passed as objective=, with its constraints" * isinstance(promises, Problem)
+        if isinstance(promises, Problem):
+            remedy = "; a problem is passed as objective=, with its constraints"
         raise TypeError(
             f"subject_to takes constraints such as recall() >= 0.9, got {promises!r}{remedy}"
         )
