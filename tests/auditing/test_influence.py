@@ -128,3 +128,16 @@ def test_one_row_of_each_cell_says_how_all_move():
     decided = (scores > 0.5).astype(int)
     for few, all_rows in zip(moves_on(compiled, None).of(decided), every.of(decided), strict=True):
         np.testing.assert_allclose(few, all_rows)
+
+
+@pytest.mark.parametrize("condition", ['age > 60 or sex == "F"', 'sex == "F" or age > 60'])
+def test_one_row_of_each_cell_need_not_have_every_value_that_conditions_name(condition):
+    """The one row over 60 or female is a man, so that no row of a cell is female."""
+    columns = {"age": [70, 30, 40, 20], "sex": ["M", "M", "F", "M"]}
+    people = rb.Population(None, [1, 1, 1, 0], columns=columns)
+    compiled = rb.compile(rb.Problem("error_rate()", f"recall({condition}) >= 0.5"), people)
+    moves = moves_on(compiled, None)
+    change = moves.of(np.array([1, 0, 0, 0]))[0]
+    rates = [rate for demand in compiled.problem.demands for rate in demand.expression.rates]
+    every = row_moves(tallied(NOBODY, compiled.populations, rates), compiled.problem.demands)
+    np.testing.assert_allclose(change, every.of(np.array([1, 0, 0, 0]))[0])

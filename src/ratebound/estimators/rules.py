@@ -37,8 +37,10 @@ def moves_on(compiled: Compiled, together: Array | None) -> RowMoves:
         return row_moves(tallied(NOBODY, compiled.populations, rates), demands, together)
     # Rows of a cell are treated alike, so one of each is enough, and no column is read again.
     _, one, cells = np.unique(compiled.cells, return_index=True, return_inverse=True)
-    few = {FIRST: compiled.first.only(one)}
-    moves = row_moves(tallied(NOBODY, few, rates), demands, together)
+    tally = tallied(NOBODY, {FIRST: compiled.first.only(one)}, rates)
+    # All rows together have the values that conditions name; these few may lack some, as of an "or".
+    lines = {name: replace(own, partial=True) for name, own in tally.lines.items()}
+    moves = row_moves(replace(tally, lines=lines), demands, together)
     return replace(moves, line=moves.line[cells])
 
 
