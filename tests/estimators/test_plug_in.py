@@ -1,6 +1,7 @@
 """The estimator's default: one rule by the plug-in learner, as sure on new rows as was asked for."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from ratebound.auditing.influence import correlation_of
 from ratebound.estimators import finishing
 from ratebound.estimators.belonging import together
 from ratebound.estimators.confidence import standardized
-from ratebound.estimators.plugging_in import what_if
+from ratebound.estimators.plugging_in import priced, what_if
 from ratebound.learners.oracle import weight_argument
 
 from ..extras import lightgbm, pd, xgboost
@@ -491,6 +492,35 @@ def test_a_promise_about_few_rows_does_not_drive_the_search():
         broken = [str(promise) for promise in with_them.status_.broken]
         assert with_them.status_.feasible is not bool(broken)
         assert set(broken) <= set(promises_of("few"))
+
+
+@pytest.mark.parametrize(
+    ("cost", "of_all", "words"),
+    [
+        (0.01, 0.2, "that would cost 0.0100 of error_rate() more, which is more than it is worth"),
+        (
+            0.0,
+            0.2,
+            "same error_rate(), but then all promises hold together with a confidence of about 20%",
+        ),
+        (0.0, 0.5, "where 90% was asked for; relax the promises"),
+    ],
+)
+def test_no_cost_is_not_said_to_be_more_than_it_is_worth(cost, of_all, words):
+    """`point` also keeps a promise that few rows can show, and `sure` does not."""
+    point, sure = (SimpleNamespace(rule=SimpleNamespace(objective=0.3 + more)) for more in (0.0, cost))
+    confidences = {(id(point), True): 0.75, (id(point), False): 0.4}
+    confidences |= {(id(sure), True): 0.95, (id(sure), False): of_all}
+    curve = SimpleNamespace(
+        asked=0.9,
+        cut_short=False,
+        points=[point, sure],
+        confidence=lambda each, shown=False: confidences[id(each), shown],
+        rules=SimpleNamespace(
+            compiled=SimpleNamespace(problem=rb.Problem("error_rate()", "recall() >= 0.5"))
+        ),
+    )
+    assert words in priced(curve, point, 0.75, True, "all the others hold")
 
 
 def test_a_promise_that_is_surely_broken_is_not_let_go():

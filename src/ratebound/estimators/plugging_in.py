@@ -439,10 +439,18 @@ def priced(curve: Curve, point: Point, reached: float, fine: bool, what: str) ->
         told += f"that; {about(confidence(better))}"
     else:
         return f"{asked}: {told}more; relax the promises, or bring more rows."
-    more = better.rule.objective - point.rule.objective
+    remedy = "relax the promises, or bring more rows."
+    more, metric = better.rule.objective - point.rule.objective, curve.rules.compiled.problem.objective
+    if more >= 0.5e-4:
+        return (
+            f"{asked}: {told} would cost {more:.4f} of {metric} more, which is more than it is worth; "
+            f"{remedy}"
+        )
+    if (every := curve.confidence(better)) >= curve.confidence(point):
+        return f"{asked}; {remedy}"
     return (
-        f"{asked}: {told} would cost {more:.4f} of {curve.rules.compiled.problem.objective} more, "
-        "which is more than it is worth; relax the promises, or bring more rows."
+        f"{asked}: {told} is possible at the same {metric}, but then all promises hold together with a "
+        f"confidence of {about(every)}; {remedy}"
     )
 
 
