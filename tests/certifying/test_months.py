@@ -366,6 +366,19 @@ def test_months_of_other_promises_are_few_cells(promises, how):
     assert sizes[1] < 1.5 * sizes[0]
 
 
+@pytest.mark.parametrize("how", [{"month_of": "day"}, {"decided": "day", "wait": 5}])
+def test_labels_and_columns_of_other_lengths_are_refused_in_words(how):
+    monitor, days = rb.Monitor("recall() >= 0.1", **how), ["2026-01-01", "2026-01-02", "2026-02-01"]
+    for labels in ([1, 0], [1, 0, 1, 1]):
+        with pytest.raises(
+            ValueError, match=rf"labels has {len(labels)} rows, and there are 3 decisions"
+        ):
+            monitor.update([1, 0, 1], labels, {"day": days}, now="2026-03-01")
+    with pytest.raises(ValueError, match="column 'day' has 2 rows, and there are 3 decisions"):
+        monitor.update([1, 0, 1], [1, 0, 1], {"day": days[:2]}, now="2026-03-01")
+    assert monitor.rows == {"train": 0}
+
+
 def test_labels_that_may_be_missing_in_a_data_frame():
     random = np.random.default_rng(0)
     frame = pd.DataFrame({"id": range(100), "day": pd.date_range("2026-01-01", periods=100)})

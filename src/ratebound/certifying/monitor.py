@@ -266,6 +266,7 @@ class Monitor(Documented):
             self.batches = named
             return []
         rows: Given = (decisions, labels, columns_by_name(columns))
+        check_lengths(length(decisions, "decisions"), *rows[1:])
         rows, months, clock, calendar = self._in_time(rows, now, name)
         after, seen = self._watched(rows, months, name, calendar)
         before, (self.watches, self.calendar) = self.alarms, after
@@ -292,7 +293,6 @@ class Monitor(Documented):
         if how is None:
             raise ValueError("key= needs a promise about the first population, whose rows have ids")
         if length(rows[0], "decisions"):
-            check_lengths(length(rows[0], "decisions"), *rows[1:])
             moments, moment = moments_of(rows[2], self.decided, now)
             months = self._months_of(rows, now)
             ids = ids_of(rows[2], self.key)
