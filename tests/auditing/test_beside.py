@@ -178,6 +178,15 @@ def test_every_group_has_its_rates_worst_first():
         assert 'race == "D"' in report.render(form).replace("&quot;", '"').replace("\\", "")
 
 
+def test_no_group_differs_most_if_all_are_decided_alike():
+    sex = np.array(["f", "m"] * 50)
+    no = np.zeros(100, dtype=bool)
+    rows = rb.Population(None, columns={"sex": sex})
+    said = str(rb.audit("positive_rate() <= 0.5", decisions=no, rows=rows))
+    assert "No promise names sex. All groups" in said
+    assert "differs most" in str(rb.audit("positive_rate() <= 0.5", decisions=sex == "f", rows=rows))
+
+
 def test_intervals_are_those_of_scipy():
     from scipy.stats import binomtest
 

@@ -144,7 +144,8 @@ def _unpromised(report: Audit) -> list[doc.Paragraph]:
         return []
     said = f"No promise names {', '.join(own.unnamed)}"
     of = next((each for each in own.groups if each.column in own.unnamed), None)
-    if of is not None and of.positive_rate is not None and of.others is not None:
+    known = of is not None and of.positive_rate is not None and of.others is not None
+    if of is not None and known and of.positive_rate != of.others:
         said += (
             f"; of these {of.words} ({of.rows:,} rows) differs most: it gets yes at "
             f"{of.positive_rate:.4f}, all others at {of.others:.4f}"
