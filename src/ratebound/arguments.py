@@ -306,7 +306,7 @@ def _add_monitor(commands: Any, with_model: bool) -> None:
     add = monitor.add_argument
     add("--state", required=True, type=Path, metavar="FILE", help="the state so far; created if absent")
     add("--label", metavar="COLUMN", help="the column with the labels, if promises need them")
-    add("--drop-unlabelled", action="store_true", help="with --decision: leave out rows without a label")
+    add("--drop-unlabelled", action="store_true", help="leave out rows without a label")
     add("--key", metavar="COLUMN", help="ids, as for predict; with --decided, to match labels")
     add("--confidence", type=float, metavar="P", help="that no alarm is ever false (default 0.95)")
     add("--html", type=Path, metavar="FILE", help="write a page: rates, evidence and drift by month")

@@ -175,6 +175,17 @@ def test_labels_that_come_later_and_the_page_by_month(run, model, tmp_path):
     assert json.loads((tmp_path / "said.json").read_text("utf-8")) == said
 
 
+def test_rows_without_a_label_are_left_out_on_request(run, refused, model, tmp_path):
+    columns = make_people(100, seed=2)
+    columns["income"] = ["" if i % 7 == 6 else label for i, label in enumerate(columns["income"])]
+    table, state = write_csv(tmp_path / "rows.csv", columns), tmp_path / "s.json"
+    ask = ["monitor", model, table, "--label", "income", "--state", state]
+    assert "missing in 14 of 100 rows, first in row 7" in refused(*ask)
+    answer = run(*ask, "--drop-unlabelled")
+    assert "Monitor after 86 rows" in answer.out
+    assert "rows.csv have no label and are left out" in answer.err
+
+
 def test_months_of_decisions_without_a_model(run, tmp_path):
     columns = make_people(200, seed=2)
     columns["month"] = ["2026-01"] * 120 + ["2026-02"] * 80

@@ -225,6 +225,12 @@ def _decided(
     watching: Monitor, mixture: Mixture, table: Table, use: Use, name: str
 ) -> tuple[Any, Any, Any]:
     """A saved model's decisions on a table's rows, their labels, and the columns of both."""
+    if (
+        use.label is not None
+        and watching.decided is None
+        and (name == FIRST or use.label in table.columns)
+    ):
+        table = with_labels(table, use.label, use.drop_unlabelled)
     lacking = np.zeros(len(table), dtype=bool)
     if watching.decided is not None and use.label in table.columns:  # such rows may wait for a label
         lacking = is_missing(table[str(use.label)])
