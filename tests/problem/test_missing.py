@@ -204,6 +204,10 @@ def test_groups_without_a_row_to_count_on_are_named_with_the_remedy():
     ):
         rb.compile(problem, people)
     assert rb.audit(problem, Sign(), people).promises[2].verdict == "not measured"
+    with pytest.raises(
+        ValueError, match=r'for each of the others, as in recall\(race == "\w+"\) >= 0.1'
+    ):
+        rb.compile(rb.Problem("error_rate()", "recall(race) >= 0.1"), people)  # it takes no min_rows=
     problem = rb.Problem("error_rate()", ["minimum_recall(race, at_least=0.1, min_rows=1)"])
     with pytest.warns(UserWarning, match=r"1 groups with fewer than 1 rows.*: missing\(race\)"):
         assert len(rb.compile(problem, people).constraints) == 2

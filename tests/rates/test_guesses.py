@@ -167,3 +167,14 @@ def test_files_keep_how_a_column_is_known(way: rb.Guessed) -> None:
     assert again == problem
     assert again.guessed == (way,)
     assert problem.promising(["recall() >= 0.5"]).guessed == (way,)
+
+
+def test_a_column_alone_is_refused_with_promises_that_can_be_written():
+    guessed = rb.guessed("race", missing="anything")
+    with pytest.raises(
+        ValueError, match=r'in recall\(race == "a"\) >= 0.9 \* recall\(\), or in Python rb'
+    ):
+        rb.Problem("error_rate()", "recall(race) >= 0.5 * recall()", guessed=guessed)
+    assert rb.Problem("error_rate()", 'recall(race == "a") >= 0.9 * recall()', guessed=guessed)
+    two = rb.equal_opportunity({"race": ("a", "b")}, ratio=0.9)
+    assert len(rb.Problem("error_rate()", two, guessed=guessed).subject_to) == 2

@@ -28,6 +28,7 @@ from ratebound.rates.expressions import FIRST, Constraint, Expression, Metric, M
 from ratebound.rates.grouping import Goal, Promise, group_of, of_every_class, rates_of_every_class
 from ratebound.rates.kinds import TWO, Classes, counted, counted_over, is_count, is_top_count
 from ratebound.rates.subsets import Name, Value, column_text, in_order, plain_value
+from ratebound.rates.text import EachValue
 
 MOST_GROUPS = 100  # the most groups that columns may define without being listed
 GROUPS_NAMED = 10  # how many groups an error or a notice names
@@ -157,10 +158,13 @@ def _values(
         empty = np.flatnonzero(sizes == 0)
         if countable and goal.min_rows is None and len(empty):
             rates = " and ".join(map(str, goal.rates))
-            raise ValueError(
-                f"no row to count {rates} on where {combinations.words(empty)}: min_rows=1 leaves such "
-                "groups out, and a larger number small ones too"
-            )
+            remedy = "min_rows=1 leaves such groups out, and a larger number small ones too"
+            if isinstance(goal, EachValue):  # which takes no min_rows=
+                of_largest = {names: [combinations.values[int(np.argmax(sizes))]]}
+                remedy = (
+                    f"write a promise for each of the others, as in {goal.constraints(of_largest)[0]}"
+                )
+            raise ValueError(f"no row to count {rates} on where {combinations.words(empty)}: {remedy}")
         if small := sorted(set(range(len(sizes))) - set(kept.tolist())):
             too_small += [(str(group_of(names, combinations.values[i])), int(sizes[i])) for i in small]
             few = f"fewer than {goal.min_rows:,} rows to count on"
