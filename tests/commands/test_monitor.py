@@ -1,6 +1,7 @@
 """Watching a saved model from the command line."""
 
 import json
+import sys
 
 import pytest
 
@@ -93,6 +94,25 @@ def test_two_runs_at_once_lose_nothing(run, model, tmp_path, monkeypatch):
     assert kept["rows"] == {"train": 300}
     assert sum(each["rows"] for each in rb.Monitor.load(state).to_dict()["months"]) == 300
     assert len(kept["batches"]["train"]) == 3
+
+
+def test_rows_of_a_pipe_are_not_taken_for_none_if_another_run_was_faster(
+    run, refused, model, tmp_path, monkeypatch
+):
+    state, table = tmp_path / "state.json", write_csv(tmp_path / "rows.csv", make_people(100, seed=2))
+    ask, update, other = ["--label", "income", "--state", state], rb.Monitor.update, []
+
+    def slow(self, *rows, **given):
+        if not other:
+            other.append(True)
+            run("monitor", model, table, *ask)
+        return update(self, *rows, **given)
+
+    monkeypatch.setattr(rb.Monitor, "update", slow)
+    with table.open() as rows:
+        monkeypatch.setattr(sys, "stdin", rows)
+        assert "load it and take in these rows again" in refused("monitor", model, "-", *ask)
+    assert rb.Monitor.load(state).rows == {"train": 100}
 
 
 def test_an_alarm_is_the_exit_status_and_stays(run, model, tmp_path):

@@ -77,8 +77,15 @@ def _watched(source: Source, state: Path, use: Use) -> Monitor:
         try:
             watching.save(state)
         except StateChanged:
+            if any(map(_read_once, files_of([*use.data, *use.population.values()]))):
+                raise
             continue
         return watching
+
+
+def _read_once(path: str) -> bool:
+    """Whether a file cannot be read again, as the standard input or a pipe."""
+    return path == STANDARD_INPUT or (Path(path).exists() and not Path(path).is_file())
 
 
 def _of_model(use: Use) -> Source:
@@ -165,8 +172,7 @@ def _take_in(watching: Monitor, source: Source, paths: Sequence[str], use: Use, 
     ids = watching.key is not None and name == FIRST
     stored = on_disk(paths, use.on_disk and name == FIRST)
     for path in files_of(paths):
-        once = path == STANDARD_INPUT or (Path(path).exists() and not Path(path).is_file())
-        digests = [(path, None)] if once else list(digests_of([path]).items())
+        digests = [(path, None)] if _read_once(path) else list(digests_of([path]).items())
         for file, digest in digests:
             again = watching.decided is not None and not ids  # more of its rows may have come of age
             batch = f"{digest} at {moment}" if digest is not None and again else digest
