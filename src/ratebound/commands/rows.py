@@ -56,7 +56,7 @@ def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
     codes = {n: kind for n, kind in coded(run).items() if compared.get(n) != "number"}
     stored = on_disk(run.data, run.on_disk)
     if stored and not sample:
-        return _given_on_disk(run, problem, codes)
+        return _given_on_disk(run, codes)
     if stored:
         table = sampled(Parquet(list(run.data)), run.seed)
     else:
@@ -76,7 +76,7 @@ def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
     return Given(people, others, classes, features, table.name, run)
 
 
-def _given_on_disk(run: Run, problem: Problem, codes: Mapping[str, Kind]) -> Given:
+def _given_on_disk(run: Run, codes: Mapping[str, Kind]) -> Given:
     """The same for rows that stay on disk; other tables may be in memory."""
     whole = opened(run.data, run.on_disk)
     table = header(whole)

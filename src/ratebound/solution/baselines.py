@@ -40,11 +40,6 @@ class Baseline:
     constant: bool = False  # whether its decision is the same for everyone
     positive_rate: float | None = None  # for two classes
 
-    @property
-    def keeps_all(self) -> bool:
-        """Whether it keeps every promise."""
-        return self.kept == self.promises
-
     def to_json(self) -> dict[str, Any]:
         """Itself as plain data."""
         return asdict(self)

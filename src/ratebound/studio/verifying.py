@@ -44,7 +44,7 @@ def verified(
         raise ValueError(f"there is no folder {folder}")
     model = load_for_tables(folder, ())
     run = run_in(folder) if folder.is_dir() else None
-    checks = [*_of_files(folder, model, today), *_of_table(model, run)]
+    checks = [*_of_files(folder, today), *_of_table(model, run)]
     told: dict[str, Any] = {
         "folder": str(folder),
         "checks": checks,
@@ -61,7 +61,7 @@ def verified(
     return told
 
 
-def _of_files(folder: Path, model: Mixture, today: datetime.date) -> Iterator[Check]:
+def _of_files(folder: Path, today: datetime.date) -> Iterator[Check]:
     file = folder / NAME if folder.is_dir() else folder
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     yield _check("The model’s file can be read, and no code in it is run", True, f"SHA-256 {digest}")
