@@ -626,6 +626,13 @@ def test_a_column_alone_means_each_of_its_values():
     ]  # fmt: skip
 
 
+def test_an_option_may_come_before_a_column_alone():
+    promise = rb.parse('recall(of="a", site) >= 0.5')
+    assert str(promise) == 'recall(of="a", site) >= 0.5'
+    (first,) = promise.constraints({("site",): [("north",)]})
+    assert str(first) == 'recall(site == "north", of="a") >= 0.5'
+
+
 def test_an_objective_is_one_number_and_takes_no_column_alone():
     with pytest.raises(ValueError, match="expected a condition"):
         rb.Problem("error_rate(site)")

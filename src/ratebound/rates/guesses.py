@@ -406,8 +406,8 @@ def whatever_is_missing(promise: Promise, column: Name) -> Promise:
     if isinstance(promise, Goal):
         raise ValueError(
             f"{promise}: the groups are not known before there are rows, and {column!r} may be missing: "
-            f'write a promise for each value, as in recall({column_text(column)} == "a") >= 0.9 * recall(), or in '
-            f"Python rb.equal_opportunity({{{column!r}: ('a', 'b')}}, ratio=0.9)"
+            f'write a promise for each value, as in recall({column_text(column)} == "a") >= 0.9 * '
+            f"recall(), or in Python rb.equal_opportunity({{{column!r}: ('a', 'b')}}, ratio=0.9)"
         )
     if isinstance(promise, Parity):
         return _compared(promise, column)

@@ -172,7 +172,7 @@ class _Reader:
             raise TypeError(f"parse reads text, got {text!r}")
         if longest is not None and len(text) > longest:
             raise ValueError(f"a constraint of {len(text)} characters is too long ({longest} at most)")
-        self.text = text.strip() if longest is None else respelled(text).strip()
+        self.text = self.given = text.strip() if longest is None else respelled(text).strip()
         try:
             self.text, self.tree = tree_of(self.text)
         except (SyntaxError, ValueError) as error:
@@ -225,7 +225,7 @@ class _Reader:
         populations = dict.fromkeys(rate.on for rate in of_column)
         options = tuple(("on", on) for on in populations if on is not None)
         return cast(
-            EachValue, self.guarded(self.tree, EachValue, "each", (name,), options, text=self.text)
+            EachValue, self.guarded(self.tree, EachValue, "each", (name,), options, text=self.given)
         )
 
     def goal(self, node: ast.Call, name: str) -> Goal:
