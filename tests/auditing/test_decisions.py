@@ -169,5 +169,7 @@ def test_a_model_or_decisions_and_not_both():
     for how in ({"rows": people}, {"decisions": [1, 0]}, {"model": Made([1, 0]), "decisions": [1, 0]}):
         with pytest.raises(TypeError, match="in their place"):
             rb.audit(problem, **how)
+    with pytest.raises(TypeError, match="give decisions that were made as decisions="):
+        rb.audit("positive_rate() >= 0.1", np.array([1, 0]), rb.Population(np.zeros((2, 1))))
     with pytest.raises(TypeError, match="for decisions without a model"):
         rb.certify(problem)

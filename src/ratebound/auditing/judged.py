@@ -270,7 +270,8 @@ def _predicted(model: Any, name: str, population: Population) -> Array:
     """A classifier's predictions, (1, n), as it spells them."""
     if not callable(getattr(model, "predict", None)):
         raise TypeError(
-            f"the model must be a rb.Mixture or a fitted classifier with predict, got {kind_of(model)}"
+            f"the model must be a rb.Mixture or a fitted classifier with predict, got {kind_of(model)}; "
+            "give decisions that were made as decisions=..., rows=..."
         )
     decisions = np.asarray(model.predict(population.X))
     if decisions.shape != (len(population),):
