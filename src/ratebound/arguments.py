@@ -55,6 +55,10 @@ exit status:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
+        if message.startswith("unrecognized arguments:") and any(
+            sign in message for sign in (">=", "<=")
+        ):
+            message += ": give --require before each promise"
         self.exit(BAD_INPUT, f"{self.prog}: {printable(message)} (see {self.prog} --help)\n")
 
 

@@ -108,6 +108,7 @@ FLAGS = [
     (["--label", "y", "--epochs", "0"], "--epochs takes a whole number from 1 on, got 0"),
     (["--label", "y", "--epochs", "many"], "argument --epochs: invalid int value: 'many'"),
     (["--label", "y", "--player", "chess"], "argument --player: invalid choice"),
+    (["--label", "y", "--require", "recall() >= 0.5", "recall() <= 0.9"], "--require before each"),
     (["--label", "y", "--colour", "red"], "unrecognized arguments: --colour red"),
     ([], "which column is the label?"),
 ]  # fmt: skip
