@@ -15,7 +15,7 @@ import ratebound as rb
 from ratebound.auditing.influence import correlation_of
 from ratebound.estimators import finishing
 from ratebound.estimators.belonging import together
-from ratebound.estimators.confidence import standardized
+from ratebound.estimators.confidence import WORTH, Curve, Point, standardized
 from ratebound.estimators.plugging_in import priced, what_if
 from ratebound.learners.oracle import weight_argument
 
@@ -85,6 +85,32 @@ def test_without_promises_it_is_the_plain_model(name, form, weighted):
     np.testing.assert_allclose(model.predict_proba(new_X), plain.predict_proba(new_seen), atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["linear", "lightgbm", "forest"])
+def test_without_promises_it_is_the_plain_model_at_any_confidence(name):
+    rows, new = people(500, shift=0.8), new_rows(n=2000)
+    asked = {"model": PLAIN[name]() if name == "forest" else name, "random_state": 0}
+    sure, here = (
+        rb.RateConstrainedClassifier(confidence=confidence, **asked).fit(rows.X, rows.y)
+        for confidence in (0.9, None)
+    )
+    for told in ("predict", "predict_proba", "decision_function"):
+        np.testing.assert_array_equal(getattr(here, told)(new.X), getattr(sure, told)(new.X))
+    seen = [here.solution_.encoding.transform(X) for X in (rows.X, new.X)]
+    plain = PLAIN[name]().fit(seen[0], rows.y)
+    np.testing.assert_array_equal(here.predict(new.X), plain.predict(seen[1]))
+    np.testing.assert_allclose(here.predict_proba(new.X), plain.predict_proba(seen[1]), atol=1e-6)
+    assert "game" not in str(here.status_)
+
+
+@pytest.mark.parametrize("confidence", [0.9, None])
+def test_without_promises_the_game_is_played_if_it_was_asked_for(confidence):
+    rows = people(500, shift=0.8)
+    short = {"training": rb.Training(epochs=3), "confidence": confidence, "random_state": 0}
+    game = rb.RateConstrainedClassifier(method="game", **short).fit(rows.X, rows.y)
+    plain = rb.RateConstrainedClassifier(**short).fit(rows.X, rows.y)
+    assert len(game.trace_) > len(plain.trace_) == 1
+
+
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
 def test_seeds_of_the_libraries_are_left_as_they_are(library):
     """By their own seed LightGBM draws the rows to bin by, if there are more than 200,000."""
@@ -105,13 +131,55 @@ def test_the_plain_model_sees_features_of_one_scale():
     np.testing.assert_array_equal(model.predict(new.X), other.predict(new.X * [1e6, 1e-6]))
 
 
+SHARES = 'positive_rate(group == "b") >= 0.6 * positive_rate(group == "a")'
+LOOSE = {  # what the plain model keeps in most samples
+    "recall": (people, ["recall() >= 0.2"], {}),
+    "shares": (people, [SHARES], {}),
+    "two": (people, ['recall(group == "b") >= 0.85 * recall()', "recall() >= 0.6"], {}),
+    "f score": (people, [SHARES], {"objective": "maximize f_score()"}),
+    "three": (animals, ['recall(sex == "F", of="cat") >= 0.85 * recall(of="cat")'], {}),
+    "known": (people, [SHARES], {"known": "group"}),
+}
+
+
+@pytest.mark.parametrize("name", LOOSE)
+def test_it_is_no_worse_than_the_plain_model_where_that_keeps_the_promises(name, monkeypatch):
+    """More is paid only for more confidence, and a unit of that is worth 30% of what a model gains."""
+    curves, chosen = [], Curve.chosen
+
+    def spied(curve, confidence, gain):
+        curves.append((curve, gain))
+        return chosen(curve, confidence, gain)
+
+    monkeypatch.setattr(Curve, "chosen", spied)
+    table, promises, options = LOOSE[name]
+    kept = 0
+    for seed, confidence in ((seed, confidence) for seed in range(4) for confidence in (None, 0.9)):
+        rows = table(400, seed, shift=0.8) if table is people else table(400, seed)
+        model = rb.RateConstrainedClassifier(
+            promises, confidence=confidence, method="plug-in", random_state=0, **options
+        ).fit(rows.X, rows.y, columns=rows.columns)
+        rules = model.learned
+        plain = rules.rule(0)
+        if plain.violations.max() > 1e-9:
+            continue
+        kept += 1
+        assert model.status_.feasible
+        more = model.solution_.record.objectives["out of fold"] - rules.objectives([0])[0]
+        if confidence is not None:
+            curve, gain = next(each for each in curves if each[0].rules is rules)
+            sure = curve.confidence(Point(plain, np.zeros(len(promises)), rules.errors(plain)))
+            bought = min(model.status_.confidence + 0.005, confidence) - min(sure, confidence)  # rounded
+            more -= WORTH * gain * max(bought, 0.0)
+        assert more <= 1e-12
+    assert kept >= 4
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_it_is_no_worse_than_the_plain_model_where_that_keeps_the_promises(seed):
+def test_what_the_plain_model_keeps_surely_costs_nothing(seed):
     model = fitted("recall() >= 0.2", seed=seed)
-    plain = model.trace_.objectives[0]  # at multipliers of 0
-    assert model.status_.feasible
     assert model.status_.confidence >= 0.9
-    assert model.solution_.objectives["out of fold"] <= plain + 1e-12
+    assert model.solution_.objectives["out of fold"] <= model.trace_.objectives[0] + 1e-12
 
 
 # --- one rule, as sure as asked ------------------------------------------------------------------------

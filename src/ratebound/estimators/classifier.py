@@ -180,6 +180,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         trains the model against multipliers, as in the paper. "auto" is the plug-in if there is a
         `confidence`. It is the game without one, and for problems that a plug-in cannot solve. If the
         plug-in does not keep the promises, the game is tried too, and the better of the two is taken.
+        Without promises, if only errors count, "auto" is the plain model, whatever the confidence is.
     guessed : Guessed or list of them, default=None
         How columns that promises name are guessed, or missing in some rows: see `rb.guessed`. None by
         default: every column is taken as it is.
@@ -634,6 +635,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """The best solution by these learners; the next one is tried if one breaks promises."""
         tried: list[tuple[Search, SearchResult, Encoding]] = []
         note = why = ""
+        plainly = errors_only(asked.compiled) and not asked.compiled.stored
+        if plainly:
+            learners = self._learners(learners[-1], asked.training, plainly=True)
         if ways := asked_of_every_grouping(asked.compiled.problem):
             check_groupings(asked.compiled.problem, asked.compiled)
             learners = [learner for learner in learners if learner.cross_fits]
@@ -650,7 +654,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 if why:
                     note = f"It was trained by the game, since for the plug-in {why}."
                     continue
-                if errors_only(asked.compiled) and not asked.compiled.stored:
+                if plainly:
                     labels = learner.labels(asked.compiled.sizes[FIRST])
                     with self._prepared(asked, labels, seen_by=learner) as (own, encoding):
                         return own, as_it_says(search(own), own), encoding
@@ -768,12 +772,13 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             learner.starting_at(np.empty(0))  # an error before any training, if it cannot continue
         return self._learners(learner, training), solve, training
 
-    def _learners(self, learner: Learner, training: Training) -> list[Learner]:
-        """The learners to try, in turn."""
+    def _learners(self, learner: Learner, training: Training, *, plainly: bool = False) -> list[Learner]:
+        """The learners to try, in turn; if only errors count (`plainly`), whatever the confidence is."""
         if self.method == "plug-in":
             return [as_plug_in(self.model)]
         plays = self.player != "auto" or training.warm_start or self.method == "game"
-        if learner.cross_fits or plays or (self.confidence is None and self._share_to_certify is None):
+        for_new_rows = self.confidence is not None or self._share_to_certify is not None
+        if learner.cross_fits or plays or not (for_new_rows or plainly):
             return [learner]
         plugged = plug_in_for(self.model)
         return [learner] if plugged is None else [plugged, learner]

@@ -248,11 +248,15 @@ class Curve:
     def chosen(self, confidence: float, gain: float) -> Point:
         """The point that is worth its price, given the model's `gain`.
 
-        A promise that is given up for lack of rows is still kept on these rows, if that is worth its
-        price.
+        The plain model is among them: where it keeps the promises, more is paid only for more
+        confidence. A promise that is given up for lack of rows is still kept on these rows, if that is
+        worth its price.
         """
         self.refined(confidence)
         self._retake()
+        plain = self.rules.rule(0)
+        none = self._margins(np.zeros(self.rules.promises))
+        self.points.append(Point(plain, none, self.rules.errors(plain)))
         kept = [p for p in self.points if self._worst(p, self.shown) <= TOLERANCE]
         if not kept:
             return min(self.points, key=lambda point: self._worst(point, self.shown))
