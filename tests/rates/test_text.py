@@ -626,6 +626,13 @@ def test_a_column_alone_means_each_of_its_values():
     ]  # fmt: skip
 
 
+def test_a_group_is_not_compared_with_itself():
+    with pytest.raises(ValueError, match="compares each group with itself"):
+        rb.parse("positive_rate(sex) >= 0.8 * positive_rate(sex)")
+    for fine in ("recall(sex) >= 0.8 * recall()", "recall(sex) >= 0.8 * positive_rate(sex)"):
+        assert rb.parse(fine)
+
+
 def test_an_option_may_come_before_a_column_alone():
     promise = rb.parse('recall(of="a", site) >= 0.5')
     assert str(promise) == 'recall(of="a", site) >= 0.5'

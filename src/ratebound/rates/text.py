@@ -221,6 +221,13 @@ class _Reader:
             )
         (name,) = columns
         stated = promise.constraints if isinstance(promise, Range) else [promise]
+        for each in stated:
+            if len(set(each.left.rates)) == 1 and set(each.left.rates) == set(each.right.rates):
+                self.fail(
+                    self.tree,
+                    f"it compares each group with itself. {name} alone on one side compares each with "
+                    "everyone, as in recall(site) >= 0.8 * recall()",
+                )
         of_column = (r for c in stated for r in c.rates if name in columns_in(r.subset))
         populations = dict.fromkeys(rate.on for rate in of_column)
         options = tuple(("on", on) for on in populations if on is not None)
