@@ -180,6 +180,15 @@ def test_groups_of_few_rows_are_in_the_sample():
     assert counts[3] == 1
 
 
+def test_rows_that_each_process_gathers_keep_all_that_promises_read():
+    random = np.random.default_rng(0)
+    columns = {name: random.integers(0, 2, 100) for name in ("live", "doctor", "sex", "other")}
+    people = rb.Population(random.normal(size=(100, 2)), columns["sex"], columns=columns, refer="ask")
+    promises = ["churn(sex == 1, versus='live') <= 0.1", "error_rate(expert='doctor') <= 0.3"]
+    whole = sampling.in_each_process(compile(rb.Problem("error_rate()", promises), people)).first
+    assert set(whole.column_names) == {"live", "doctor", "sex"}
+
+
 @pytest.mark.parametrize("labels", [[1, 1, 1], None])
 def test_there_must_be_labels_of_two_classes(tmp_path, labels):
     pq.write_table(pa.table({"x": [1.0, 2.0, 3.0], "y": labels or [0, 1, 0]}), tmp_path / "rows.parquet")

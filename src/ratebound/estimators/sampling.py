@@ -102,8 +102,8 @@ def in_each_process(compiled: Compiled) -> Compiled:
 
 def _needed(compiled: Compiled, known: Sequence[str] = ()) -> list[Name]:
     """All columns that promises use."""
-    versus = [rate.versus for rate in compiled.problem.rates if rate.versus is not None]
-    return list(dict.fromkeys([*compiled.problem.columns, *versus, *known]))
+    decisions = [each for rate in compiled.problem.rates for each in (rate.versus, rate.expert) if each]
+    return list(dict.fromkeys([*compiled.problem.columns, *decisions, *known]))
 
 
 def first_of_each(population: Population, known: Sequence[str]) -> Array:
