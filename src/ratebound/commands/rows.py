@@ -15,7 +15,13 @@ from ratebound.commands.on_disk import header, labelled_on_disk, labels_in, on_d
 from ratebound.commands.promises import compared_columns
 from ratebound.commands.runs import Run
 from ratebound.problem.frames import distinct, is_missing, some
-from ratebound.problem.labels import labels_of, reads_like_no, with_referral
+from ratebound.problem.labels import (
+    FEW_CLASSES,
+    ROWS_PER_CLASS,
+    labels_of,
+    reads_like_no,
+    with_referral,
+)
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.kinds import label_classes, referral_of
@@ -27,8 +33,6 @@ from ratebound.tables.table import Table, read_table
 from ratebound.tables.texts import Kind, Reading
 from ratebound.tables.treatments import Features, summed_up
 
-FEW_CLASSES = 20  # classes that may have any number of rows, and that an error lists
-ROWS_PER_CLASS = 10  # rows per class on average if there are more; with fewer, labels are numbers
 OBVIOUS = (["0", "1"], ["0.0", "1.0"], ["-1", "1"], ["-1.0", "1.0"], ["false", "true"])  # no, then yes
 
 

@@ -27,6 +27,8 @@ from ratebound.problem.frames import (
     unmasked,
 )
 from ratebound.problem.labels import (
+    FEW_CLASSES,
+    ROWS_PER_CLASS,
     class_array,
     label_values,
     labels_of,
@@ -47,8 +49,6 @@ from ratebound.tables.encoding import Encoding
 from ratebound.tables.fitting import fit_encoding, fit_to_arrays, fit_to_pieces
 from ratebound.tables.treatments import Features, as_features
 
-FEW_CLASSES = 20  # classes that may have any number of rows, and that an error lists
-ROWS_PER_CLASS = 10  # rows per class on average if there are more; with fewer, labels are numbers
 # Other libraries' names for the columns that promises are about.
 GROUPS = {"sensitive_features", "sensitive_feature", "sensitive_attributes", "sensitive_attribute",
           "sensitive", "protected_attributes", "protected_attribute", "protected", "prot_attr", "groups",

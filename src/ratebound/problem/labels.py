@@ -19,6 +19,8 @@ from ratebound.rates.kinds import TWO, Classes, label_classes, referral_of
 from ratebound.rates.subsets import Referral, plain_value
 
 MOST_CLASSES = 1000  # more distinct values than this are not class labels
+FEW_CLASSES = 20  # classes that may have any number of rows, and that an error lists
+ROWS_PER_CLASS = 10  # rows per class on average if there are more; with fewer, labels are numbers
 # If only one label of such a pair occurs, the other is known.
 PAIRS: tuple[Classes, ...] = (TWO, (0, 1), (-1, 1), ("False", "True"), ("0", "1"), ("-1", "1"))
 NEGATIVE = {  # labels that read like a no, and sort last beside their yes

@@ -59,8 +59,8 @@ class Bins:
 
     def to_json(self) -> dict[str, Any]:
         """Itself as plain data."""
-        name, *others = self.name, list(self.edges), list(self.values), list(self.counts)
-        return dict(zip(("name", "edges", "values", "counts"), (name, *others), strict=True))
+        lists = {"edges": self.edges, "values": self.values, "counts": self.counts}
+        return {"name": self.name, **{name: list(own) for name, own in lists.items()}}
 
     @classmethod
     def from_json(cls, data: Any) -> Bins:
