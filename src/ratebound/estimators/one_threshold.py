@@ -27,8 +27,7 @@ from ratebound.auditing.influence import RowMoves
 from ratebound.base.linear_program import TOLERANCE, LeastViolation, kept, worst_violation
 from ratebound.base.types import Array
 from ratebound.estimators.confidence import ROWS, WIDER, WORTH, deviations, standardized
-from ratebound.estimators.margins import POWER, about, gained, near
-from ratebound.estimators.plugging_in import NEAR
+from ratebound.estimators.margins import NEAR, POWER, about, gained, near
 from ratebound.estimators.rules import moves_on
 from ratebound.game.candidates import Ranking, rank
 from ratebound.game.moving import apart

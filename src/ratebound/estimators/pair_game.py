@@ -18,6 +18,7 @@ from ratebound.base.types import Array
 from ratebound.estimators.choices import Training, as_players
 from ratebound.estimators.margins import about
 from ratebound.estimators.pair_rules import JUDGED
+from ratebound.estimators.search import KEPT, PLAIN_TIME
 from ratebound.game.learner import Learner
 from ratebound.game.players import Player
 from ratebound.game.rounds import play
@@ -31,8 +32,6 @@ from ratebound.solution.status import status_there
 
 FEWEST_ROUNDS, MOST_ROUNDS = 1000, 4000  # rounds of batches, by default
 BATCH = 2  # pairs for each row that a batch of rows would have
-KEPT = 60  # iterates kept of each setting
-PLAIN_TIME = 0.25  # the largest share of the time for the model without promises
 ROOM = 0.4  # the largest share of the room between two bounds for margins, from each side
 LEVELS = 10  # confidences to try, if no candidate reaches the requested one
 

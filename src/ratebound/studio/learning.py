@@ -28,6 +28,7 @@ from ratebound.estimators.belonging import together
 from ratebound.estimators.classifier import RateConstrainedClassifier
 from ratebound.estimators.plugging_in import chosen_rule, learned_rules
 from ratebound.estimators.rules import Finer, Rules, rules_of
+from ratebound.learners.forecast import MOST_CELLS
 from ratebound.learners.plug_in import scored
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.compiling import compile, compile_again, compile_part, held_out, set_aside
@@ -41,7 +42,6 @@ from ratebound.studio.promises import KINDS, Spec, columns_in, said, spelled
 from ratebound.studio.table import Opened, group_mask, group_name, group_subset, groups_of, plain
 
 SAMPLE = 10_000  # rows whose forecasts are stored for moving bounds
-MOST_CELLS = 24  # cells of a label; with more, sets of rows are learned instead of cells
 AROUND = 1.0  # additional standard errors of a band over many rules
 CURVE = 9  # bounds whose cost a curve shows
 
