@@ -152,7 +152,7 @@ def test_published_rows_are_read(peers, monkeypatch, tmp_path):
 def found_of(peers, name, errors, broken=0.0, module="with_peer"):
     running, judge = peers("_running"), peers("_judge")
     fits = [
-        running.Fit(i, 1.0, 10.0, judge.Verdict(e, 0.0), judge.Verdict(e, broken))
+        running.Fit(i, 1.0, judge.Verdict(e, 0.0), judge.Verdict(e, broken))
         for i, e in enumerate(errors)
     ]
     return running.Way(name, module, "fit"), tuple(fits)

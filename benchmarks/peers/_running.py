@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from _judge import Verdict, judged
@@ -58,7 +57,6 @@ class Fit:
 
     split: int
     seconds: float
-    megabytes: float
     train: Verdict | None = None
     test: Verdict | None = None
     decided: np.ndarray | None = None  # chances of a yes on new rows
@@ -156,14 +154,14 @@ def fits_of(way: Way, problem: Problem, splits: int) -> Iterator[Fit]:
         if not out.exists():
             continue
         with np.load(out) as arrays:
-            measured: dict[str, Any] = json.loads(str(arrays["measured"]))
+            seconds = float(json.loads(str(arrays["measured"]))["seconds"])
             if "test" not in arrays:
-                yield Fit(number, **measured)
+                yield Fit(number, seconds)
                 continue
             rows = read(split, labels=True)
             chances = [arrays[part] for part in ("train", "test")]
         verdicts = [judged(problem.promises, *pair) for pair in zip(chances, rows, strict=True)]
-        yield Fit(number, **measured, train=verdicts[0], test=verdicts[1], decided=chances[1])
+        yield Fit(number, seconds, train=verdicts[0], test=verdicts[1], decided=chances[1])
 
 
 def everything(

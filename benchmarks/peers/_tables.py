@@ -17,7 +17,6 @@ HEAD = [
     "new rows",
     "kept on new rows",
     "CPU s",
-    "MB",
 ]
 
 
@@ -47,7 +46,7 @@ def row(found: Found) -> list[str]:
     fits, name = solved(found), label(found.way)
     if not fits:
         words = f"no solution on {len(found.fits)} splits" if found.fits else found.trouble
-        return [name, words, *[""] * 5]
+        return [name, words, *[""] * 4]
     return [
         name,
         spread([fit.test.error for fit in fits], ".4f"),
@@ -55,7 +54,6 @@ def row(found: Found) -> list[str]:
         spread([fit.test.violation for fit in fits], "+z.4f"),
         f"{kept(found)} of {len(found.fits)}",
         f"{np.mean([fit.seconds for fit in found.fits]):.2g}",
-        f"{max(fit.megabytes for fit in found.fits):.0f}",
     ]
 
 
@@ -73,7 +71,7 @@ def summary_table(every: Sequence[Found]) -> str:
     for way, own in by_way.items():
         fits = [fit for found in own for fit in solved(found)]
         if not fits:
-            lines.append([label(way), "0", *[""] * 5])
+            lines.append([label(way), "0", *[""] * 4])
             continue
         tried = sum(len(found.fits) for found in own)
         cost = [
@@ -89,11 +87,10 @@ def summary_table(every: Sequence[Found]) -> str:
             f"{sum(map(kept, own))} of {tried}",
             f"{np.mean(cost):+.4f}",
             f"{np.mean([fit.seconds for found in own for fit in found.fits]):.2g}",
-            f"{max(fit.megabytes for fit in fits):.0f}",
             str(user_lines(way.path, way.function)),
         ])  # fmt: skip
     heads = ["", "problems", "kept on new rows", "error above the plain model's", "CPU s a fit",
-             "MB, at most", "lines of user code"]  # fmt: skip
+             "lines of user code"]  # fmt: skip
     return markdown(heads, lines)
 
 
