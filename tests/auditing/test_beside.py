@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import ratebound as rb
 from ratebound.auditing.unpromised import looks_protected
-from ratebound.solution.baselines import NO, OWN, PLAIN, YES
+from ratebound.solution.baselines import NO, OWN, PLAIN, YES, Baseline, as_good_as_a_constant
 
 
 def table(n=600, seed=0):
@@ -213,3 +213,10 @@ def test_groups_left_out_by_min_rows_are_listed_with_the_reason():
     notes = {each.words: each.note for each in report.protected.groups}
     assert notes['race == "A"'] == "promised"
     assert "too few for min_rows=" in notes['race == "C"']
+
+
+@pytest.mark.parametrize(("broken_by", "named"), [(0.7, False), (0.01, True)])
+def test_a_constant_that_breaks_promises_by_more_is_not_as_good(broken_by, named):
+    problem = rb.Problem("error_rate()", ["recall() >= 0.7", "precision() >= 0.5"])
+    own, constant = Baseline(OWN, 0.3, 1, 2, 0.0125), Baseline(NO, 0.2, 1, 2, broken_by, True, 0.0)
+    assert bool(as_good_as_a_constant(problem, own, [constant], 0.2)) == named

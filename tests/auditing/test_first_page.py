@@ -57,7 +57,7 @@ def test_rows_trained_on_are_not_evidence_for_new_ones():
     for text in (str(report), as_markdown(report.document())):
         assert "may not hold" not in text
         assert "% bounds" not in text
-        assert "kept on 400 rows that it was trained on" in text
+        assert "kept on 400 rows that were given to fit" in text
     assert state_of(report) == ("uncertain", "Kept on the training rows")
     assert "<circle" in report.render("html")  # dots, but no intervals
     assert 'class="whisker"' not in report.render("html")

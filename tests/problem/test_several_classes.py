@@ -211,3 +211,9 @@ def test_nothing_may_cost_anything():
     compiled = rb.compile(rb.Problem("prevalence(of='ant')"), people)
     assert compiled.descended()[1].targets.shape == (1, 3)
     assert rb.play(compiled, rb.Linear(), rounds=2).objectives == pytest.approx(1 / 3)
+
+
+def test_labels_that_differ_in_a_dot_are_pointed_out():
+    labels = np.array(["<=50K", ">50K", "<=50K.", ">50K."])
+    with pytest.raises(ValueError, match="there are 4 classes.*differ only in spaces, dots or case"):
+        rb.compile(rb.Problem("error_rate()", ["recall() >= 0.5"]), rb.Population(None, labels))

@@ -63,7 +63,7 @@ def summary(report: Audit) -> str:
         return f"no promises were made; measured on {rows_text(report)}"
     kept = sum(bool(p.kept) for p in report.promises)
     words = f"{kept} of {total} promises kept on {rows_text(report)}"
-    words += " that it was trained on" * report.trained
+    words += " that were given to fit" * report.trained
     counts = Counter[str](on_new_rows(report, p) for p in report.promises)
     if report.trained:  # these are not evidence for new rows
         del counts["broken"]

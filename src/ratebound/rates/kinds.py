@@ -251,9 +251,13 @@ def class_of(rate: Rate, classes: Classes) -> Value:
     if KINDS[rate.kind].speaks != "one class":
         return labels[-1]
     if rate.of is None and len(labels) > 2:
+        bare = {str(label).strip(" .").casefold() for label in labels}
+        alike = ", some of which differ only in spaces, dots or case: make them one" * (
+            len(bare) < len(labels)
+        )
         raise ValueError(
             f"there are {len(labels)} classes, so name one: {rate.kind}(of={value_text(labels[0])}). "
-            f"The classes are {_listed(labels)}"
+            f"The classes are {_listed(labels)}{alike}"
         )
     if referral is not None and rate.of == referral:
         raise ValueError(

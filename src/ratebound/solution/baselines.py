@@ -123,8 +123,17 @@ def _simple(others: Sequence[Baseline]) -> list[Baseline]:
 
 
 def _constants(problem: Problem, own: Baseline, others: Sequence[Baseline]) -> list[Baseline]:
-    """The decisions for everyone that keep as many promises, the cheapest first."""
-    constants = [each for each in _simple(others) if each.constant and each.kept >= own.kept]
+    """The decisions for everyone that keep as many promises, the cheapest first.
+
+    If promises are broken, only those that break none by more than the model does.
+    """
+    constants = [
+        each
+        for each in _simple(others)
+        if each.constant
+        and each.kept >= own.kept
+        and (each.kept == each.promises or (each.violation or 0.0) <= (own.violation or 0.0) + TOLERANCE)
+    ]
     return sorted(constants, key=lambda each: _cost(problem, each))
 
 
