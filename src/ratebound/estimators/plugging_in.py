@@ -27,7 +27,7 @@ from ratebound.estimators.confidence import WORTH as WORTH_OF_CONFIDENCE
 from ratebound.estimators.confidence import Curve, Point
 from ratebound.estimators.every_grouping import Groupings, asked_of_every_grouping
 from ratebound.estimators.known_rows import MOST_KNOWN, KnownRows, known_rows
-from ratebound.estimators.margins import about, gained, near
+from ratebound.estimators.margins import NEAR, about, gained, near
 from ratebound.estimators.proposals import OUT_OF_FOLD
 from ratebound.estimators.rule_search import RADIUS, Rule
 from ratebound.estimators.rules import Rules, rules_for, rules_of
@@ -77,7 +77,6 @@ FEW = (
 RULES = SearchWords(
     "No rule or mixture of them", "any mixture of the rules", "use a stronger model, or other features"
 )
-NEAR = 0.02  # a confidence that is lower by this is near enough
 POINTS = 8  # linear problems on the way to a goal, at most
 WORTH = 1e-5  # of the goal: the gain that another of them needs
 ALIKE = 1e-3  # of the objective: levels that differ by less are as good, and one in the middle is taken
@@ -432,24 +431,24 @@ def priced(curve: Curve, point: Point, reached: float, fine: bool, what: str) ->
         return f"{asked}: there was no time to look for more."
     confidence = partial(curve.confidence, shown=True)
     sure = [p for p in curve.points if confidence(p) >= asked_for - NEAR]
-    better, told = max(curve.points, key=confidence), "no rule on the way reaches "
+    surest, words = max(curve.points, key=confidence), "no rule on the way reaches "
     if sure:
-        better, told = min(sure, key=lambda p: p.rule.objective), "that"
-    elif better is not point:
-        told += f"that; {about(confidence(better))}"
+        surest, words = min(sure, key=lambda p: p.rule.objective), "that"
+    elif surest is not point:
+        words += f"that; {about(confidence(surest))}"
     else:
-        return f"{asked}: {told}more; relax the promises, or bring more rows."
+        return f"{asked}: {words}more; relax the promises, or bring more rows."
     remedy = "relax the promises, or bring more rows."
-    more, metric = better.rule.objective - point.rule.objective, curve.rules.compiled.problem.objective
+    more, metric = surest.rule.objective - point.rule.objective, curve.rules.compiled.problem.objective
     if more >= 0.5e-4:
         return (
-            f"{asked}: {told} would cost {more:.4f} of {metric} more, which is more than it is worth; "
+            f"{asked}: {words} would cost {more:.4f} of {metric} more, which is more than it is worth; "
             f"{remedy}"
         )
-    if (every := curve.confidence(better)) >= curve.confidence(point):
+    if (every := curve.confidence(surest)) >= curve.confidence(point):
         return f"{asked}; {remedy}"
     return (
-        f"{asked}: {told} is possible at the same {metric}, but then all promises hold together with a "
+        f"{asked}: {words} is possible at the same {metric}, but then all promises hold together with a "
         f"confidence of {about(every)}; {remedy}"
     )
 
