@@ -125,7 +125,7 @@ def _simple(others: Sequence[Baseline]) -> list[Baseline]:
 def _constants(problem: Problem, own: Baseline, others: Sequence[Baseline]) -> list[Baseline]:
     """The decisions for everyone that keep as many promises, the cheapest first.
 
-    If promises are broken, only those that break none by more than the model does.
+    If promises are broken, a constant that breaks one by more than the model does is left out.
     """
     constants = [
         each
