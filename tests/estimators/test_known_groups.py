@@ -325,6 +325,8 @@ def test_a_table_brings_its_own_columns(tmp_path):
     ids=["certificate", "weights", "cost", "goal", "trees"],
 )
 def test_whatever_else_is_asked_for(options):
+    if options.get("model") == "lightgbm":
+        pytest.importorskip("lightgbm")
     model = fitted(n=800, **options)
     assert model.status_.feasible
     X, columns = new_rows()

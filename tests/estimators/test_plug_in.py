@@ -87,6 +87,8 @@ def test_without_promises_it_is_the_plain_model(name, form, weighted):
 
 @pytest.mark.parametrize("name", ["linear", "lightgbm", "forest"])
 def test_without_promises_it_is_the_plain_model_at_any_confidence(name):
+    if name == "lightgbm":
+        pytest.importorskip("lightgbm")
     rows, new = people(500, shift=0.8), new_rows(n=2000)
     asked = {"model": PLAIN[name]() if name == "forest" else name, "random_state": 0}
     sure, here = (
