@@ -307,7 +307,12 @@ class Monitor(Documented):
         own = chosen[labelled]
         named = np.array([row.month for row in waiting], dtype=str)[own]
         assert clock.until is not None
-        return only_rows(rows, own), named if named.all() else None, clock, calendar.passed(clock.until)
+        return (
+            only_rows(rows, own),
+            named if (named != "").all() else None,
+            clock,
+            calendar.passed(clock.until),
+        )
 
     def _watched(
         self, rows: Given, months: Array | None, name: str, calendar: Calendar
