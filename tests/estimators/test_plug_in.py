@@ -56,7 +56,7 @@ def with_kinds(X):
 
 
 def moves_with_the_scale_of_weights():
-    """Whether a forest is another one if all weights are scaled alike: it breaks ties by rounding then."""
+    """Whether a forest changes if all weights are scaled alike, since rounding breaks its ties."""
     rows, weights = people(500, shift=0.8), np.random.default_rng(0).exponential(size=500)
     one, other = (
         PLAIN["forest"]().fit(rows.X, rows.y, sample_weight=own)

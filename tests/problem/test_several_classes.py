@@ -215,5 +215,5 @@ def test_nothing_may_cost_anything():
 
 def test_labels_that_differ_in_a_dot_are_pointed_out():
     labels = np.array(["<=50K", ">50K", "<=50K.", ">50K."])
-    with pytest.raises(ValueError, match="there are 4 classes.*differ only in spaces, dots or case"):
+    with pytest.raises(ValueError, match=r"there are 4 classes.*differ only in spaces, dots or case"):
         rb.compile(rb.Problem("error_rate()", ["recall() >= 0.5"]), rb.Population(None, labels))
