@@ -239,7 +239,7 @@ def test_truth_values_of_a_parquet_file_are_known_in_a_csv(run, flags, people, t
         run("audit", tmp_path / "model", tmp_path / f"people.{kind}", "--label", "income").out
         for kind in ("csv", "parquet")
     ]
-    assert "trained on" in audited[1]  # it is the file that the model was made from
+    assert "given to fit" in audited[1]  # it is the file that the model was made from
     groups = [out.partition("\ngroup")[2].partition("\n\n")[0] for out in audited]
     assert groups[0] == groups[1] != ""
 
