@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # when a test loads this file
 from _common import machine, markdown
 
 import ratebound as rb
-from ratebound.certifying._bounds import Aim
-from ratebound.certifying._nested import Nested
-from ratebound.certifying._pair import Share, pair_p_value
+from ratebound._old.certifying._bounds import Aim
+from ratebound._old.certifying._nested import Nested
+from ratebound._old.certifying._pair import Share, pair_p_value
 
 SIZES = ((590, 3256), (60, 1500), (25, 400))
 RATIO, DELTA, POWER, REST = 0.95, 0.05, 0.8, 0.62

@@ -24,7 +24,7 @@ from _common import machine, markdown
 from sklearn.ensemble import ExtraTreesClassifier
 
 import ratebound as rb
-from ratebound.solution import shrink_weights
+from ratebound._old.solution import shrink_weights
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "bench" / "communities_crime.csv.gz"
 LABEL, DROPPED = "ViolentCrimesPerPop", ("Black", "class", "state", "communityname", "fold")

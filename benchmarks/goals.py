@@ -15,8 +15,8 @@ from _common import machine, markdown
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 import ratebound as rb
-from ratebound.datasets.adult import load_adult
-from ratebound.solution.determinize import evaluate
+from ratebound._old.datasets.adult import load_adult
+from ratebound._old.solution.determinize import evaluate
 
 RACES = ("Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White")
 FLOOR = 0.7  # of the recall at which precision is compared

@@ -22,8 +22,8 @@ from _common import Aim, machine, markdown, options, tell
 from torch import nn
 
 import ratebound as rb
-from ratebound.game.turns import batches as draws
-from ratebound.game.turns import taking
+from ratebound._old.game.turns import batches as draws
+from ratebound._old.game.turns import taking
 
 FEATURES = 122
 PRECISIONS = ("float32", "tf32", "bf16")

@@ -18,7 +18,7 @@ from _common import machine, markdown
 from lightgbm import LGBMClassifier
 
 import ratebound as rb
-from ratebound.problem.compiling import parted
+from ratebound._old.problem.compiling import parted
 
 GROUPS = {"race": ("Black", "White"), "sex": ("Female", "Male")}
 RATIO, RECALL = 0.95, 0.6  # of the promises; about everyone's, for standard errors

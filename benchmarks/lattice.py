@@ -18,8 +18,8 @@ import torch
 from _common import Aim, machine, markdown, options, tell
 
 import ratebound as rb
-from ratebound.learners.lattice import random_subsets
-from ratebound.learners.lattice_network import Lattices, Numeric
+from ratebound._old.learners.lattice import random_subsets
+from ratebound._old.learners.lattice_network import Lattices, Numeric
 
 SIZES = {
     "Map Intent": (300, 8, 32, 28),

@@ -19,7 +19,7 @@ from _common import machine, markdown
 from sklearn.datasets import load_digits
 
 import ratebound as rb
-from ratebound.datasets.files import columns_of, embedded
+from ratebound._old.datasets.files import columns_of, embedded
 
 warnings.simplefilter("ignore")
 SETTINGS = {

@@ -24,8 +24,8 @@ from _common import Aim, machine, markdown, options, tell, worst_of
 from tqdm import tqdm
 
 import ratebound as rb
-from ratebound.game.players import Ascending
-from ratebound.kernels import dispatch
+from ratebound._old.game.players import Ascending
+from ratebound._old.kernels import dispatch
 
 COUNTS = (4, 20, 100, 400, 1000)
 SETTINGS = (1, 12)

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 import ratebound as rb
-from ratebound.base.layout import aligned
-from ratebound.base.parametric import curve
+from ratebound._old.base.layout import aligned
+from ratebound._old.base.parametric import curve
 
 SIZES = ((60, 2), (300, 4), (700, 10))
 SEEDS = 4

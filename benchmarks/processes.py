@@ -17,7 +17,7 @@ import numpy as np
 from _common import machine, markdown, options, tell
 
 import ratebound as rb
-from ratebound.base import processes
+from ratebound._old.base import processes
 
 FEATURES, GROUPS = 20, 10
 GAMES = {  # model, rows a round, rounds

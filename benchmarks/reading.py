@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from _common import machine, markdown, options, tell
 
-from ratebound.tables import texts
-from ratebound.tables.converting import converted
-from ratebound.tables.table import read_table
+from ratebound._old.tables import texts
+from ratebound._old.tables.converting import converted
+from ratebound._old.tables.table import read_table
 
 KINDS = {
     "without quotes": "alpha",

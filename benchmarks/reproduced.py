@@ -19,7 +19,7 @@ from typing import Any
 
 from _common import Aim, machine, markdown, options, tell
 
-from ratebound.base.choices import EXPERIMENTS
+from ratebound._old.base.choices import EXPERIMENTS
 
 AIM = 45.0  # seconds for all seven
 TRAINING = {"adult": 1.0}  # seconds of training alone

@@ -33,7 +33,7 @@ def codes(folder: Path) -> dict[str, str]:
     train = TRAIN.replace("FILE", repr(str(model)))
     subprocess.run([sys.executable, "-c", train], check=True)
     decide = f"rb.load({str(model)!r}).predict([[1.0]])"
-    line = "import sys; from ratebound.cli import main; sys.exit(main({}))"
+    line = "import sys; from ratebound._old.cli import main; sys.exit(main({}))"
     return {
         "Python alone": "pass",
         "import numpy": "import numpy",

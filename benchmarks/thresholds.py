@@ -17,7 +17,7 @@ from _common import Aim, machine, markdown, options, tell, worst_of
 from sklearn.linear_model import LogisticRegression
 
 import ratebound as rb
-from ratebound.base import linear_program
+from ratebound._old.base import linear_program
 
 GROUPS = {"sex": ("Female", "Male"), "race": ("Black", "White")}
 KNOWN = ["sex", "race"]

@@ -17,7 +17,7 @@ from xgboost import XGBClassifier, collective
 from xgboost.tracker import RabitTracker
 
 import ratebound as rb
-from ratebound.base import processes
+from ratebound._old.base import processes
 
 FEATURES, TREES = 20, 20
 

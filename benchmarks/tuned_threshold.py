@@ -17,7 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 
 import ratebound as rb
-from ratebound.estimators.one_threshold import every_threshold
+from ratebound._old.estimators.one_threshold import every_threshold
 
 APART, PREVALENCE, ASKED = 1.5, 0.3, 0.9
 RECALL, FPR, PRECISION = "recall", "false_positive_rate", "precision"

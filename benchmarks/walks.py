@@ -20,9 +20,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 import ratebound as rb
-from ratebound.cli import main
+from ratebound._old.cli import main
 
-ROOT = Path(rb.__file__).parent
+ROOT = Path(rb.__file__).parent / "_old"  # new rooms are counted when there are some
 PROMISES = ['recall(sex == "F") >= 0.9 * recall()', "positive_rate() <= 0.5"]
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ratebound.rates.grouping import GOALS
-from ratebound.rates.kinds import KINDS
+from ratebound._old.rates.grouping import GOALS
+from ratebound._old.rates.kinds import KINDS
 
 
 @pytest.fixture(autouse=True)

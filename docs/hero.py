@@ -6,7 +6,7 @@ import doctest
 from pathlib import Path
 
 import ratebound as rb
-from ratebound.base.markup import Markup, tag
+from ratebound._old.base.markup import Markup, tag
 
 HERE = Path(__file__).parent
 GROUPS = ("under 30", "30 to 59", "60 and over")

@@ -2,7 +2,7 @@
 
 `make docs` runs this. It draws images/rates/*.svg: what is counted is dark, and what it is divided by is
 light. It also writes the tables of rates in saying.md, and their lists in reference/say.rst.
-`tests/rates/test_reference.py` holds what is committed to what is made here.
+`tests/_old/rates/test_reference.py` holds what is committed to what is made here.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 import ratebound as rb
-from ratebound.problem.masks import masker
-from ratebound.rates.expressions import Rate
-from ratebound.rates.grouping import GOALS
-from ratebound.rates.kinds import KINDS, TWO, Atom, Classes, atoms, label_classes
-from ratebound.rates.subsets import EVERYONE, Referral
+from ratebound._old.problem.masks import masker
+from ratebound._old.rates.expressions import Rate
+from ratebound._old.rates.grouping import GOALS
+from ratebound._old.rates.kinds import KINDS, TWO, Atom, Classes, atoms, label_classes
+from ratebound._old.rates.subsets import EVERYONE, Referral
 
 FOLDER = Path(__file__).parent / "images" / "rates"
 RATES = [name for name in KINDS if hasattr(rb, name)]

@@ -11,8 +11,8 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 import ratebound as rb
-from ratebound.studio.server import serve
-from ratebound.studio.session import started as studio_of
+from ratebound._old.studio.server import serve
+from ratebound._old.studio.session import started as studio_of
 
 IMAGES = Path(__file__).parent / "images"
 SECTIONS = {"promises": "report-measured.png", "prices": "report-prices.png"}

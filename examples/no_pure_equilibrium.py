@@ -13,9 +13,9 @@ time each also keeps the constraint on average, with objective -1/2.
 from importlib.util import find_spec
 
 import torch
+from ratebound.solution import shrink_weights
 
 import ratebound as rb
-from ratebound.solution import shrink_weights
 
 
 def worth(theta):

@@ -1,29 +1,6 @@
-"""What tests of several rooms need."""
+"""What all tests need."""
 
-import pytest
 from hypothesis import settings
 
 settings.register_profile("untimed", deadline=None)  # no test depends on how busy a machine is
 settings.load_profile("untimed")
-
-
-def ways(part, before=()):
-    inside = (
-        part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
-    )
-    for key, value in inside:
-        yield (*before, key)
-        yield from ways(value, (*before, key))
-
-
-@pytest.fixture
-def places():
-    """The ways to everything in a JSON document, each a sequence of keys."""
-    return ways
-
-
-@pytest.fixture
-def brief(monkeypatch):
-    """The estimator's default games last 200 rounds: for tests of what surrounds them."""
-    monkeypatch.setattr("ratebound.estimators.search.FEWEST_ROUNDS", 200)
-    monkeypatch.setattr("ratebound.learners.forecast.ROUNDS", (200, 5000))

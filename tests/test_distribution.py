@@ -15,7 +15,12 @@ import ratebound as rb
 ROOT = Path(__file__).parents[1]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 SOURCES = {".py", ".pyi", ".css", ".html", ".js", ".typed"}
-DATA = {"README.md", "adult.csv.gz", "bank_full.csv.gz", "compas.csv.gz"}  # of ratebound/datasets/data
+DATA = {
+    "README.md",
+    "adult.csv.gz",
+    "bank_full.csv.gz",
+    "compas.csv.gz",
+}  # of ratebound/_old/datasets/data
 
 pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="git says which files are ours")
 

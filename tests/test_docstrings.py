@@ -8,7 +8,7 @@ from functools import cached_property
 import pytest
 
 import ratebound as rb
-from ratebound.rates.grouping import BUILT_IN, GOALS
+from ratebound._old.rates.grouping import BUILT_IN, GOALS
 
 validate = pytest.importorskip("numpydoc.validate")
 from numpydoc.docscrape import get_doc_object  # noqa: E402  # it may be missing

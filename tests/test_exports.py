@@ -96,7 +96,7 @@ def test_words_load_no_library(code):
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["train", "--help"], ["train"], ["tarin"]])
 def test_the_command_line_reads_its_arguments_without_any_library(words):
-    assert loaded(f"import sys; from ratebound.cli import main; sys.exit(main({words}))") == set()
+    assert loaded(f"import sys; from ratebound._old.cli import main; sys.exit(main({words}))") == set()
 
 
 def test_arrays_are_enough_for_a_problem():
@@ -113,7 +113,7 @@ def test_a_table_is_looked_at_and_a_saved_model_decides_with_numpy_alone(tmp_pat
     table = tmp_path / "small.csv"
     table.write_text("age,sex,label\n40,F,1\n30,M,0\n" * 10)
     assert loaded(f"import ratebound as rb; rb.load({str(saved)!r}).predict([[1.0]])") == {"numpy"}
-    assert loaded(f"from ratebound.cli import main; main(['inspect', {str(table)!r}])") == {"numpy"}
+    assert loaded(f"from ratebound._old.cli import main; main(['inspect', {str(table)!r}])") == {"numpy"}
 
 
 # --- names that are imported when they are asked for --------------------------------------------
@@ -123,9 +123,9 @@ def test_the_stub_says_what_the_package_does():
     tree = ast.parse((Path(rb.__file__).parent / "__init__.pyi").read_text("utf-8"))
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     stub = {alias.asname or alias.name: node.module for node in imports for alias in node.names}
-    ours = {name: f"ratebound.{place}" for name, place in rb._PLACES.items()}
-    rooms = dict.fromkeys(("datasets", "game", "rates"), "ratebound")
-    assert stub == {**ours, **rooms, "goals": "ratebound.rates", "*": "ratebound.rates.named"}
+    ours = {name: f"ratebound._old.{place}" for name, place in rb._PLACES.items()}
+    rooms = dict.fromkeys(("datasets", "game", "rates"), "ratebound._old")
+    assert stub == {**ours, **rooms, "goals": "ratebound._old.rates", "*": "ratebound._old.rates.named"}
     one_by_one = [alias for node in imports for alias in node.names if alias.name != "*"]
     assert all(alias.name == alias.asname for alias in one_by_one)  # a re-export
 
@@ -135,7 +135,7 @@ def test_importing_everything_gives_every_name():
     exec("from ratebound import *", found)
     assert set(NAMES) <= set(found)
     assert found["datasets"].load_adult
-    assert found["Trace"].__module__ == "ratebound.game.trace"
+    assert found["Trace"].__module__ == "ratebound._old.game.trace"
     assert {name for name, _ in inspect.getmembers(rb) if not name.startswith("_")} <= set(NAMES)
 
 

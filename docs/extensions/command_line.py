@@ -7,7 +7,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from ratebound.arguments import parser
+from ratebound._old.arguments import parser
 
 
 def arguments(command: argparse.ArgumentParser) -> nodes.definition_list:

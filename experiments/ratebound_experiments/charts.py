@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from ratebound.base.extras import import_extra
-from ratebound.solution.solutions import last_iterate, select
+from ratebound._old.base.extras import import_extra
+from ratebound._old.solution.solutions import last_iterate, select
 from ratebound_experiments.experiment import FREE
 from ratebound_experiments.rows import CALLED, SOLUTIONS, Row
 from ratebound_experiments.running import Played

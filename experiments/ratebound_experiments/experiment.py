@@ -8,17 +8,17 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from ratebound.base.extras import import_torch
-from ratebound.datasets import Splits
-from ratebound.game.players import ExternalRegret, Lagrangian, Player, SwapRegret
-from ratebound.learners.lattice import Lattice
-from ratebound.learners.linear import Linear
-from ratebound.learners.torch import Torch
-from ratebound.problem.compiled import Compiled
-from ratebound.problem.compiling import compile
-from ratebound.problem.problem import Problem
-from ratebound.rates.expressions import Constraint
-from ratebound.rates.named import error_rate
+from ratebound._old.base.extras import import_torch
+from ratebound._old.datasets import Splits
+from ratebound._old.game.players import ExternalRegret, Lagrangian, Player, SwapRegret
+from ratebound._old.learners.lattice import Lattice
+from ratebound._old.learners.linear import Linear
+from ratebound._old.learners.torch import Torch
+from ratebound._old.problem.compiled import Compiled
+from ratebound._old.problem.compiling import compile
+from ratebound._old.problem.problem import Problem
+from ratebound._old.rates.expressions import Constraint
+from ratebound._old.rates.named import error_rate
 
 NOTHING = 1e-12
 FREE = ("unconstrained", "steering-only")  # algorithms without constraints

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratebound.base.drawing import drawing_from
-from ratebound.base.extras import import_torch
-from ratebound.datasets import Splits
-from ratebound.learners.lattice import Lattice
-from ratebound.learners.torch import TorchFit
+from ratebound._old.base.drawing import drawing_from
+from ratebound._old.base.extras import import_torch
+from ratebound._old.datasets import Splits
+from ratebound._old.learners.lattice import Lattice
+from ratebound._old.learners.torch import TorchFit
 from ratebound_experiments.experiment import KEYPOINTS, POPULATIONS
 
 SIZE = (50, 6)  # lattices, and features of each

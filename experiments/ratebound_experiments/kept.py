@@ -14,12 +14,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from ratebound.base.types import Array
-from ratebound.base.writing import write_whole
-from ratebound.game.players import Averaging
-from ratebound.game.trace import Trace, Values
-from ratebound.learners.linear import LinearScorer
-from ratebound.problem.frames import as_array
+from ratebound._old.base.types import Array
+from ratebound._old.base.writing import write_whole
+from ratebound._old.game.players import Averaging
+from ratebound._old.game.trace import Trace, Values
+from ratebound._old.learners.linear import LinearScorer
+from ratebound._old.problem.frames import as_array
 from ratebound_experiments.experiment import POPULATIONS, Data
 
 FORMAT = "ratebound game 3"

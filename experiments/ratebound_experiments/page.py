@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from ratebound.base.markup import Markup, page_of, style, tag
+from ratebound._old.base.markup import Markup, page_of, style, tag
 from ratebound_experiments.rows import CALLED, VALUES, Chosen, Summary
 from ratebound_experiments.tables import STAND_IN, Reproduced, chosen_text, number
 
@@ -25,7 +25,7 @@ def page(tables: Sequence[Reproduced], figures: Mapping[str, Mapping[str, bytes]
         "div", tag("h1", "Tables reproduced"), lead, _contents(tables), *sections,
         class_="ratebound tables",
     )  # fmt: skip
-    return page_of("Tables reproduced", body, style("ratebound.base"), style(__package__))
+    return page_of("Tables reproduced", body, style("ratebound._old.base"), style(__package__))
 
 
 def _contents(tables: Sequence[Reproduced]) -> Markup:

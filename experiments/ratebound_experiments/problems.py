@@ -8,8 +8,8 @@ import numpy as np
 
 import ratebound as rb
 from ratebound import datasets
-from ratebound.datasets import Splits
-from ratebound.rates.expressions import Constraint
+from ratebound._old.datasets import Splits
+from ratebound._old.rates.expressions import Constraint
 from ratebound_experiments import filtering
 from ratebound_experiments.experiment import Experiment, Rates, lattices, linear, network
 

@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ratebound.base.checks import nearest
-from ratebound.base.extras import import_torch
-from ratebound.base.writing import write_whole
-from ratebound.commands.answers import write_json
-from ratebound.commands.folders import OUTPUT, check_files, check_folder
+from ratebound._old.base.checks import nearest
+from ratebound._old.base.extras import import_torch
+from ratebound._old.base.writing import write_whole
+from ratebound._old.commands.answers import write_json
+from ratebound._old.commands.folders import OUTPUT, check_files, check_folder
 from ratebound_experiments.charts import oscillation, png, trade_off
 from ratebound_experiments.experiment import FREE, Experiment
 from ratebound_experiments.page import page

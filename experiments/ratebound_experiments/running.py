@@ -16,12 +16,12 @@ from typing import Any, Literal
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no types
 
-from ratebound.game.rounds import play
-from ratebound.game.rules import Keep, Rules
-from ratebound.game.trace import Trace
-from ratebound.learners.linear import LinearScorer
-from ratebound.solution.mixture import Mixture
-from ratebound.solution.solutions import average, best_iterate, last_iterate, select, shrink
+from ratebound._old.game.rounds import play
+from ratebound._old.game.rules import Keep, Rules
+from ratebound._old.game.trace import Trace
+from ratebound._old.learners.linear import LinearScorer
+from ratebound._old.solution.mixture import Mixture
+from ratebound._old.solution.solutions import average, best_iterate, last_iterate, select, shrink
 from ratebound_experiments.experiment import FREE, POPULATIONS, Data, Experiment, player
 from ratebound_experiments.kept import SUFFIX, name_of, print_of, read_game, write_game
 from ratebound_experiments.rows import Chosen, Row

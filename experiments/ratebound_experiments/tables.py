@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ratebound.base.extras import versions
+from ratebound._old.base.extras import versions
 from ratebound_experiments.experiment import FREE, Experiment
 from ratebound_experiments.published import published
 from ratebound_experiments.rows import CALLED, SOLUTIONS, VALUES, Chosen, Row, Summary, summarised

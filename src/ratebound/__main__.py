@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ratebound.cli import main
+from ratebound._old.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,0 +1,62 @@
+"""What takes a problem takes promises alone, as the estimator does; errors are to be few then."""
+
+import numpy as np
+import pytest
+from tests._old.small_tables import people
+
+import ratebound._old as rb
+
+TEXT = 'positive_rate(group == "a") <= 0.6'
+FORMS = [TEXT, [TEXT], (TEXT,), rb.parse(TEXT), [rb.parse(TEXT)]]
+PROBLEM = rb.Problem("error_rate()", [TEXT])
+
+
+class Sign:
+    """Says yes to a first feature above 0."""
+
+    def predict(self, X):
+        return np.asarray(X)[:, 0] > 0
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["text", "texts", "tuple", "constraint", "constraints"])
+def test_promises_alone_are_a_problem(form):
+    rows = people(200).population()
+    scores = rows.X[:, 0]
+    for ask in (
+        lambda problem: rb.audit(problem, Sign(), rows).promises,
+        lambda problem: rb.certify(problem, Sign(), rows),
+        lambda problem: rb.rows_needed(problem, rows),
+        lambda problem: rb.explain(problem, rows),
+        lambda problem: rb.Monitor(problem).state,
+        lambda problem: rb.thresholds(problem, scores, rows, known=[]).rule,
+    ):
+        assert str(ask(form)) == str(ask(PROBLEM))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda given, rows: rb.audit(given, Sign(), rows),
+        lambda given, rows: rb.certify(given, Sign(), rows),
+        rb.rows_needed,
+        rb.explain,
+        lambda given, rows: rb.Monitor(given),
+        lambda given, rows: rb.plan(given, rows, known=[]),
+    ],
+)
+def test_anything_else_is_named(ask):
+    with pytest.raises(TypeError, match=r'takes promises first, such as "recall\(\) >= 0.9", or a rb'):
+        ask(0.9, people(50).population())
+
+
+def test_a_fitted_estimator_has_prices_and_is_determinized(brief):
+    table = people(400)
+    model = rb.RateConstrainedClassifier(TEXT, confidence=None, random_state=0, method="game").fit(
+        table.X, table.y, columns=table.columns
+    )
+    assert rb.price(model, [TEXT]).constraint == rb.price(model, TEXT).constraint
+    with pytest.raises(ValueError, match="a price belongs to one promise, but 2 were given"):
+        rb.price(model, [TEXT, TEXT])
+    compiled = rb.compile(PROBLEM, table.population())
+    one, other = (rb.determinize(each, compiled) for each in (model, model.solution_))
+    assert str(one) == str(other)
