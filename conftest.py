@@ -14,7 +14,10 @@ LACKING = [name for name in EXTRAS if find_spec(name) is None]
 
 # If Python is told to keep no bytecode, this run and the many programs that it starts share some.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
-    sys.dont_write_bytecode, sys.pycache_prefix = False, str(Path(__file__).with_name(".pytest_cache"))
+    sys.dont_write_bytecode, sys.pycache_prefix = (
+        False,
+        str(Path(__file__).with_name(".pytest_cache")),
+    )
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 # Of the site: one imports what only that needs, one is copies that it makes of the examples, and the

@@ -97,7 +97,7 @@ def aims_table(aims: Iterable[Aim]) -> str:
 
 def warm_up() -> None:
     """Have what is imported when it is first used imported now, before anything is measured."""
-    import ratebound as rb
+    import ratebound._old as rb
 
     few = rb.Population([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], columns={"g": ["a", "b"] * 2})
     problem = rb.Problem(rb.error_rate(), [rb.positive_rate(g="a") <= 0.5])

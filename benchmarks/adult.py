@@ -18,7 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy is imported
 import numpy as np
 from _common import Aim, machine, markdown, options, tell, warm_up
 
-import ratebound as rb
+import ratebound._old as rb
 
 GROUPS = {"race": ("Black", "White"), "sex": ("Female", "Male")}
 AIM = 6.0  # core-seconds

@@ -18,7 +18,7 @@ from _common import Aim, machine, markdown, options, tell, warm_up
 from lightgbm import LGBMClassifier
 from xgboost import XGBClassifier
 
-import ratebound as rb
+import ratebound._old as rb
 
 GROUPS = {"race": ("Black", "White"), "sex": ("Female", "Male")}
 AIM = 2.0  # times the library's own fit

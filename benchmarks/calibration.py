@@ -18,7 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import brier_score_loss, log_loss
 
-import ratebound as rb
+import ratebound._old as rb
 
 SEXES = {"sex": ("Female", "Male")}
 TABLES = {

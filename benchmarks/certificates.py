@@ -24,7 +24,7 @@ from scipy.stats import binom, norm
 sys.path.insert(0, str(Path(__file__).parent))  # when a test loads this file
 from _common import machine, markdown
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.certifying._bounds import Aim
 from ratebound._old.certifying._nested import Nested
 from ratebound._old.certifying._pair import Share, pair_p_value

@@ -25,7 +25,7 @@ import numpy as np
 from _common import machine, markdown
 from joblib import Parallel, delayed
 
-import ratebound as rb
+import ratebound._old as rb
 
 FRESH = 100_000  # rows of the truth
 ASKED = 0.9

@@ -23,7 +23,7 @@ import numpy as np
 from _common import machine, markdown
 from sklearn.ensemble import ExtraTreesClassifier
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.solution import shrink_weights
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "bench" / "communities_crime.csv.gz"

@@ -15,7 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy is imported
 import numpy as np
 from _common import machine, markdown, options, tell, warm_up
 
-import ratebound as rb
+import ratebound._old as rb
 
 ROWS, ROUNDS, BATCH, SETTINGS = 30_000, 50, 512, 9
 

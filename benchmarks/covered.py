@@ -20,7 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))  # when a test loads this file
 from _common import machine, markdown
 
-import ratebound as rb
+import ratebound._old as rb
 
 SIZES = (5, 10, 30, 100)
 SAMPLES = 500

@@ -28,7 +28,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from xgboost import XGBClassifier
 
-import ratebound as rb
+import ratebound._old as rb
 
 warnings.simplefilter("ignore")
 
@@ -72,7 +72,7 @@ def compas(folder, seed):
     return *parts, promises, {"model": rb.MLP((10,), (0.003, 0.01, 0.03)), "features": names}
 
 
-def equal_odds(groups, slack=0.05):
+def equalized_odds(groups, slack=0.05):
     """Recall and false positives of each group within `slack` of all: four constraints a group."""
     return [
         constraint
@@ -86,7 +86,7 @@ def eight_groups(folder, seed):
     train, test, _, options = adult(folder, seed)
     races = ("White", "Black", "Asian-Pac-Islander", "Other")
     groups = [rb.where(sex=s, race=r) for s in ("Female", "Male") for r in races]
-    return train, test, equal_odds(groups), options
+    return train, test, equalized_odds(groups), options
 
 
 PROBLEMS = {
@@ -245,7 +245,7 @@ def many_table(most):
     columns["hours"] = np.digitize(columns["hours_per_week"], [35, 41, 50])
     rows = []
     for m in (m for m in (1, 4, 8, 32, 128, 512, 1000) if m <= most):
-        promises = equal_odds(many_groups(columns, y, -(-m // 4)))[:m]
+        promises = equalized_odds(many_groups(columns, y, -(-m // 4)))[:m]
         if m == 32:
             promises = eight_groups(None, 0)[2]
         found = []

@@ -20,7 +20,7 @@ import numpy as np
 from _common import machine, markdown
 from joblib import Parallel, delayed
 
-import ratebound as rb
+import ratebound._old as rb
 
 WAYS = {
     f"{model}{words}": {"model": model} | more

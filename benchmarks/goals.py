@@ -14,7 +14,7 @@ import numpy as np
 from _common import machine, markdown
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.datasets.adult import load_adult
 from ratebound._old.solution.determinize import evaluate
 

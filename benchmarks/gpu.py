@@ -21,7 +21,7 @@ import torch
 from _common import Aim, machine, markdown, options, tell
 from torch import nn
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.game.turns import batches as draws
 from ratebound._old.game.turns import taking
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-import ratebound as rb
+import ratebound._old as rb
 
 ROWS, AUDITED = 10_000, 3_000
 NOISES = (0.1, 0.2, 0.3, 0.4, 0.5)

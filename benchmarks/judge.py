@@ -17,7 +17,7 @@ import numpy as np
 from _common import machine, markdown
 from lightgbm import LGBMClassifier
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.problem.compiling import parted
 
 GROUPS = {"race": ("Black", "White"), "sex": ("Female", "Male")}

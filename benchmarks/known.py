@@ -18,7 +18,7 @@ import new_rows
 import numpy as np
 from _common import machine, markdown
 
-import ratebound as rb
+import ratebound._old as rb
 
 WAYS = {
     "game, known": ("game", True),

@@ -21,7 +21,7 @@ from _common import machine, markdown, options, tell
 from lightgbm import LGBMClassifier
 from sklearn.linear_model import LogisticRegression
 
-import ratebound as rb
+import ratebound._old as rb
 
 PROMISES = "equal_opportunity(sex, ratio=0.95)"
 MANY, BLOCKS, SECONDS = 100_000, 5, 0.2

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from _common import Aim, machine, markdown, options, tell
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.learners.lattice import random_subsets
 from ratebound._old.learners.lattice_network import Lattices, Numeric
 

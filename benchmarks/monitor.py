@@ -27,7 +27,7 @@ from scipy.optimize import minimize_scalar
 sys.path.insert(0, str(Path(__file__).parent))  # when a test loads this file
 from _common import machine, markdown
 
-import ratebound as rb
+import ratebound._old as rb
 
 FACTOR, REST, POSITIVE = 0.95, 0.62, 0.4
 SHARES, EFFECTS = (0.5, 0.15, 0.03), (0.2, 0.1, 0.05)

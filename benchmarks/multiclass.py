@@ -18,7 +18,7 @@ import numpy as np
 from _common import machine, markdown
 from sklearn.datasets import load_digits
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.datasets.files import columns_of, embedded
 
 warnings.simplefilter("ignore")

@@ -32,7 +32,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import ratebound as rb
+import ratebound._old as rb
 
 CONFIDENCE = 0.9
 JUDGED = 300_000  # rows that say what is true, at most

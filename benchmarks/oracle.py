@@ -19,7 +19,7 @@ from _common import Aim, machine, markdown, options, tell, warm_up
 from fairlearn.reductions import ExponentiatedGradient, TruePositiveRateParity
 from sklearn.linear_model import LogisticRegression
 
-import ratebound as rb
+import ratebound._old as rb
 
 GROUPS = {"race": ("Black", "White"), "sex": ("Female", "Male")}
 PLAYERS = {

@@ -67,7 +67,7 @@ def claims(repeats: int, bounds: tuple[float, ...] = (0.1, 0.05)) -> None:
 
     Claims of c or more should be false in at most a share 1 - c of all draws.
     """
-    import ratebound as rb
+    import ratebound._old as rb
 
     new, labels, groups = simulated(10**6, 30_000)
     pairs = rb.Pairs(new, labels, {"group": groups}, count=10**6)
@@ -104,7 +104,7 @@ def main() -> None:
         sys.exit(
             f"{FILE} is not here: the benchmark needs the Communities & Crime table beside the project"
         )
-    import ratebound as rb
+    import ratebound._old as rb
 
     X, high, group = rows()
     print(PUBLISHED)

@@ -23,7 +23,7 @@ import numpy as np
 from _common import Aim, machine, markdown, options, tell, worst_of
 from tqdm import tqdm
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.game.players import Ascending
 from ratebound._old.kernels import dispatch
 

@@ -27,7 +27,7 @@ import numpy as np
 from _common import markdown
 from scale import GROUP, NUMBERS, drawn, problem, write
 
-import ratebound as rb
+import ratebound._old as rb
 
 NEW = 200_000  # rows that errors and promises are judged on
 MEMORY = 2**26  # bytes of features at a time

@@ -13,7 +13,7 @@ import time
 import numpy as np
 from scipy.optimize import linprog
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.base.layout import aligned
 from ratebound._old.base.parametric import curve
 

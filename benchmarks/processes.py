@@ -16,7 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when the libraries are imp
 import numpy as np
 from _common import machine, markdown, options, tell
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.base import processes
 
 FEATURES, GROUPS = 20, 10

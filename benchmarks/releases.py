@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 sys.path.insert(0, str(Path(__file__).parent))  # when a test loads this file
 from _common import machine, markdown
 
-import ratebound as rb
+import ratebound._old as rb
 
 PERIODS, REPEATS, ROWS, TRAINED, POOL = 20, 200, 3000, 1500, 40_000
 PROMISES = [

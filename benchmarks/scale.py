@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from _common import machine, markdown, options, tell, warm_up
 
-import ratebound as rb
+import ratebound._old as rb
 
 GROUP = 2**17  # rows in a row group
 FILE = 16 * GROUP  # rows in a file

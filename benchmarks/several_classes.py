@@ -15,7 +15,7 @@ import numpy as np
 from _common import machine, markdown, options, tell
 from step import Step, constrained_step, race
 
-import ratebound as rb
+import ratebound._old as rb
 
 import torch  # isort: skip  # after `step`, which sets the number of threads
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-import ratebound as rb
+import ratebound._old as rb
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 SLACKS = (0.2, 0.1, 0.05, 0.02, 0.0)

@@ -18,7 +18,7 @@ from _common import Aim, machine, markdown, options, tell
 PEERS = {"Fairlearn": "fairlearn.reductions", "Cooper": "cooper"}
 ROWS = "age,sex,label\n" + "40,F,1\n30,M,0\n25,F,0\n60,M,1\n" * 50
 TRAIN = """
-import ratebound as rb
+import ratebound._old as rb
 problem = rb.Problem(rb.error_rate(), [rb.recall(group="a") >= 0.9])
 columns = {"group": ["a", "b"] * 100}
 people = rb.Population([[1.0], [2.0], [3.0], [4.0]] * 50, [0, 0, 1, 1] * 50, columns=columns)
@@ -43,11 +43,11 @@ def codes(folder: Path) -> dict[str, str]:
         "import ratebound": "import ratebound",
         "ratebound --help": line.format(["--help"]),
         "ratebound train --help": line.format(["train", "--help"]),
-        "rb.parse(...)": "import ratebound as rb; rb.parse('recall(sex == \"F\") >= 0.9 * recall()')",
+        "rb.parse(...)": "import ratebound._old as rb; rb.parse('recall(sex == 1) >= 0.9 * recall()')",
         "ratebound inspect small.csv": line.format(["inspect", str(table)]),
-        "rb.load(...).predict of one row": f"import ratebound as rb; {decide}",
+        "rb.load(...).predict of one row": f"import ratebound._old as rb; {decide}",
         "compile, play and shrink of 200 rows": train,
-        "import rb.RateConstrainedClassifier": "from ratebound import RateConstrainedClassifier",
+        "import rb.RateConstrainedClassifier": "from ratebound._old import RateConstrainedClassifier",
     }
 
 

@@ -27,7 +27,7 @@ import torch
 from _common import Aim, machine, markdown, options, tell, worst_of
 from tqdm import tqdm
 
-import ratebound as rb
+import ratebound._old as rb
 
 try:
     import cooper

@@ -30,7 +30,7 @@ import pandas
 from _common import Aim, machine, markdown, options, tell, warm_up
 from sklearn.linear_model import LogisticRegression
 
-import ratebound as rb
+import ratebound._old as rb
 
 PROMISES = "equal_opportunity(sex, ratio=0.95)"
 AIMS = {  # at most so much, of what

@@ -16,14 +16,14 @@ import numpy as np
 from _common import Aim, machine, markdown, options, tell, worst_of
 from sklearn.linear_model import LogisticRegression
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.base import linear_program
 
 GROUPS = {"sex": ("Female", "Male"), "race": ("Black", "White")}
 KNOWN = ["sex", "race"]
 GOALS = {
     "4 recalls": rb.equal_opportunity(GROUPS, ratio=0.95),
-    "16 odds": rb.equal_odds(GROUPS, slack=0.02),
+    "16 odds": rb.equalized_odds(GROUPS, slack=0.02),
     "churn and precision": [
         rb.churn(versus="live") <= 0.12,
         rb.precision() >= 0.75,
@@ -97,7 +97,7 @@ SEXES = {"sex": GROUPS["sex"]}
 PARITIES = {
     "true_positive_rate_parity": rb.equal_opportunity(SEXES, slack=0, against="pairwise"),
     "demographic_parity": rb.statistical_parity(SEXES, slack=0, against="pairwise"),
-    "equalized_odds": rb.equal_odds(SEXES, slack=0, against="pairwise"),
+    "equalized_odds": rb.equalized_odds(SEXES, slack=0, against="pairwise"),
 }
 
 

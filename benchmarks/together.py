@@ -16,7 +16,7 @@ from _common import machine, markdown, options, tell
 from xgboost import XGBClassifier, collective
 from xgboost.tracker import RabitTracker
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.base import processes
 
 FEATURES, TREES = 20, 20

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.estimators.one_threshold import every_threshold
 
 APART, PREVALENCE, ASKED = 1.5, 0.3, 0.9

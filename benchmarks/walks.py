@@ -19,7 +19,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-import ratebound as rb
+import ratebound._old as rb
 from ratebound._old.cli import main
 
 ROOT = Path(rb.__file__).parent / "_old"  # new rooms are counted when there are some

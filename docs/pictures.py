@@ -32,7 +32,7 @@ SAID: dict[str, dict[str, Any]] = {  # arguments that some rates and goals need
     "cost": {"false_negative": 10, "false_positive": 1},
     "statistical_parity": {"groups": GROUP, "ratio": 0.8},
     "equal_opportunity": {"groups": GROUP, "ratio": 0.95},
-    "equal_odds": {"groups": GROUP, "ratio": 0.8},
+    "equalized_odds": {"groups": GROUP, "ratio": 0.8},
     "equal_accuracy": {"groups": GROUP, "ratio": 0.95},
     "accurate_coverage": {"groups": GROUP, "ratio": 0.9},
     "minimum_coverage": {"groups": GROUP, "at_least": 0.1},

@@ -15,7 +15,9 @@ def lowest(project):
     """A constraint for each requirement of a project, from its lower bound."""
     asked = chain(project["dependencies"], *project["optional-dependencies"].values())
     found = [re.match(r"([\w-]+)>=([\w.]+)", requirement) for requirement in asked]
-    return sorted({f"{name}=={version}" for name, version in (one.groups() for one in found if one)})
+    return sorted(
+        {f"{name}=={version}" for name, version in (one.groups() for one in found if one)}
+    )
 
 
 if __name__ == "__main__":

@@ -67,14 +67,24 @@ def test_the_page_is_of_scripts_that_are_there(common):
 def test_an_aim_is_judged_by_its_floor_its_peer_or_itself(common):
     aim = common.Aim("a step", 1.5, 3.0, floor=2.0, peer=4.0, who="Cooper", note="m = 4")
     assert aim.met
-    assert aim.row() == ["a step (m = 4)", "Cooper 4 ms", "2 ms", "3 ms", "1.50x", "1.5x floor", "met"]
+    assert aim.row() == [
+        "a step (m = 4)",
+        "Cooper 4 ms",
+        "2 ms",
+        "3 ms",
+        "1.50x",
+        "1.5x floor",
+        "met",
+    ]
     assert not common.Aim("a step", 0.7, 3.0, floor=2.0, peer=4.0, by="peer").met
     alone = common.Aim("a start", 0.15, 0.2, "s", floor=0.1, by="itself")
     assert alone.row()[-4:] == ["0.2 s", "2.00x", "0.15 s", "**MISSED**"]
 
 
 def test_of_several_cases_the_worst_is_told(common):
-    cases = [common.Aim("a step", 1.5, ms, floor=2.0, note=f"m = {m}") for m, ms in ((4, 2.0), (9, 4.0))]
+    cases = [
+        common.Aim("a step", 1.5, ms, floor=2.0, note=f"m = {m}") for m, ms in ((4, 2.0), (9, 4.0))
+    ]
     worst = common.worst_of(cases)
     assert (worst.measured, worst.note) == (4.0, "1 of 2 cases; the worst: m = 9")
     assert common.worst_of(cases[:1]) == cases[0]

@@ -22,7 +22,9 @@ DATA = {
     "compas.csv.gz",
 }  # of ratebound/_old/datasets/data
 
-pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="git says which files are ours")
+pytestmark = pytest.mark.skipif(
+    not (ROOT / ".git").exists(), reason="git says which files are ours"
+)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +93,9 @@ def test_metadata_are_those_of_the_project_without_placeholders(wheel):
     assert said["License-Expression"] == "Apache-2.0"
     assert {line.split(",")[0] for line in said.get_all("Project-URL")} == set(DECLARED["urls"])
     whole = "\n".join(f"{key}: {value}" for key, value in said.items())
-    assert not re.search(r"example\.(com|org)|TODO|FIXME|your[-_ ]|\bfoo\b|<\w+>", whole, re.IGNORECASE)
+    assert not re.search(
+        r"example\.(com|org)|TODO|FIXME|your[-_ ]|\bfoo\b|<\w+>", whole, re.IGNORECASE
+    )
 
 
 def test_extras_of_users_are_in_all(wheel):
@@ -114,7 +118,9 @@ def test_the_readme_of_the_index_has_no_links_that_lead_nowhere(wheel):
 def test_the_source_archive_has_all_that_its_tests_need(built):
     with tarfile.open(built[1]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = ours("src", "tests", "docs", "examples", "benchmarks", "conftest.py", "Makefile", "LICENSE")
+    wanted = ours(
+        "src", "tests", "docs", "examples", "benchmarks", "conftest.py", "Makefile", "LICENSE"
+    )
     assert wanted <= names
 
 

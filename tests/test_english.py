@@ -113,7 +113,9 @@ def test_each_pattern_marks_what_it_should():
         It speaks of rows. / those that fail / with room to spare"""
     patterns = PATTERNS.values()
     assert all(re.search(p, text.strip()) for p, text in zip(patterns, was.split("/"), strict=True))
-    plain = "There is no file. If none passes, the fit stops. The folder where it lives is not there."
+    plain = (
+        "There is no file. If none passes, the fit stops. The folder where it lives is not there."
+    )
     assert not any(re.search(pattern, plain) for pattern in patterns)
 
 

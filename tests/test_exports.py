@@ -16,7 +16,7 @@ PUBLIC = {
         equal goal guessed missing parse rate ratio where""",
     "objectives": "g_mean h_mean kl_divergence largest smallest",
     "rates": " ".join(rb.rates.named.RATES),  # listed once, in their own table
-    "goals": """accurate_coverage decision_rule egregious_examples equal_accuracy equal_odds
+    "goals": """accurate_coverage decision_rule egregious_examples equal_accuracy equalized_odds
         equal_opportunity limited_churn minimum_accuracy minimum_coverage minimum_recall
         no_lost_benefits not_worse_off statistical_parity steering_examples""",
     "problem": "Compiled Pairs Population Problem Rows compile",
@@ -94,14 +94,20 @@ def test_words_load_no_library(code):
     assert loaded(code) == set()
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["train", "--help"], ["train"], ["tarin"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["train", "--help"], ["train"], ["tarin"]]
+)
 def test_the_command_line_reads_its_arguments_without_any_library(words):
-    assert loaded(f"import sys; from ratebound._old.cli import main; sys.exit(main({words}))") == set()
+    assert (
+        loaded(f"import sys; from ratebound._old.cli import main; sys.exit(main({words}))") == set()
+    )
 
 
 def test_arrays_are_enough_for_a_problem():
     """PyTorch, scikit-learn and DataFrames are imported only in the functions that use them."""
-    code = "import ratebound as rb; rb.compile(rb.Problem(rb.error_rate()), rb.Population([[1]], [1]))"
+    code = (
+        "import ratebound as rb; rb.compile(rb.Problem(rb.error_rate()), rb.Population([[1]], [1]))"
+    )
     assert loaded(code) <= {"numpy", "scipy"}
 
 
@@ -113,7 +119,9 @@ def test_a_table_is_looked_at_and_a_saved_model_decides_with_numpy_alone(tmp_pat
     table = tmp_path / "small.csv"
     table.write_text("age,sex,label\n40,F,1\n30,M,0\n" * 10)
     assert loaded(f"import ratebound as rb; rb.load({str(saved)!r}).predict([[1.0]])") == {"numpy"}
-    assert loaded(f"from ratebound._old.cli import main; main(['inspect', {str(table)!r}])") == {"numpy"}
+    assert loaded(f"from ratebound._old.cli import main; main(['inspect', {str(table)!r}])") == {
+        "numpy"
+    }
 
 
 # --- names that are imported when they are asked for --------------------------------------------
@@ -125,7 +133,12 @@ def test_the_stub_says_what_the_package_does():
     stub = {alias.asname or alias.name: node.module for node in imports for alias in node.names}
     ours = {name: f"ratebound._old.{place}" for name, place in rb._PLACES.items()}
     rooms = dict.fromkeys(("datasets", "game", "rates"), "ratebound._old")
-    assert stub == {**ours, **rooms, "goals": "ratebound._old.rates", "*": "ratebound._old.rates.named"}
+    assert stub == {
+        **ours,
+        **rooms,
+        "goals": "ratebound._old.rates",
+        "*": "ratebound._old.rates.named",
+    }
     one_by_one = [alias for node in imports for alias in node.names if alias.name != "*"]
     assert all(alias.name == alias.asname for alias in one_by_one)  # a re-export
 
@@ -152,7 +165,7 @@ def test_the_rooms_are_attributes_as_if_they_were_imported():
         ("RateConstrainedClasifier", "Classifier'?"),
         ("xyzzy", "'"),
         ("selection_rate", ": selection_rate is written positive_rate() here"),
-        ("EqualizedOdds", ": EqualizedOdds is written equal_odds(sex, slack=0.05) here"),
+        ("EqualizedOdds", ": EqualizedOdds is written equalized_odds(sex, slack=0.05) here"),
     ],
 )
 def test_a_misspelled_name_says_what_was_probably_meant(name, meant):
@@ -166,7 +179,10 @@ def test_a_misspelled_name_says_what_was_probably_meant(name, meant):
 
 
 def test_what_is_pickled_is_read_where_nothing_was_imported_yet():
-    promises = [rb.recall(sex="Female") >= 0.95 * rb.recall(), rb.parse("equal_odds(sex, slack=0.1)")]
+    promises = [
+        rb.recall(sex="Female") >= 0.95 * rb.recall(),
+        rb.parse("equalized_odds(sex, slack=0.1)"),
+    ]
     code = (
         "import pickle, sys; first, goal = pickle.load(sys.stdin.buffer); import ratebound as rb; "
         "assert first == rb.parse(str(first)) and goal == rb.parse(str(goal)); "

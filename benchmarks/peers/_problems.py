@@ -80,14 +80,14 @@ def with_rest(values, kept):
 
 
 def adult(split):
-    import ratebound as rb
+    import ratebound._old as rb
 
     X, y, columns = whole(rb.datasets.load_adult(), ("race", "sex"))
     return X, y, columns | {"race": with_rest(columns["race"], RACES)}, drawn(len(y), 2 / 3, split)
 
 
 def bank(split):
-    import ratebound as rb
+    import ratebound._old as rb
 
     folder = SHARED / "data"
     later = folder / "bank_additional_full.csv.gz"
@@ -99,7 +99,7 @@ def bank(split):
 
 
 def compas(split):
-    import ratebound as rb
+    import ratebound._old as rb
 
     X, y, columns = whole(rb.datasets.load_compas(), ("race", "sex"))
     return X, y, columns | {"race": with_rest(columns["race"], SUSPECTS)}, drawn(len(y), 2 / 3, split)

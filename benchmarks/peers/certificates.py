@@ -17,7 +17,7 @@ from _problems import whole
 from mapie.risk_control import BinaryClassificationController
 from sklearn.linear_model import LogisticRegression
 
-import ratebound as rb
+import ratebound._old as rb
 
 warnings.simplefilter("ignore")
 ROWS, LEVEL = 4000, 0.95

@@ -15,7 +15,7 @@ import numpy as np
 from _lines import Line, Result, hand_over
 from sklearn.linear_model import LogisticRegression
 
-import ratebound as rb
+import ratebound._old as rb
 
 GROUPS = {"race": ("Black", "White"), "sex": ("Female", "Male")}
 GOALS = rb.equal_opportunity(GROUPS, ratio=0.95)

@@ -33,7 +33,7 @@ from step import (
     violations,
 )
 
-import ratebound as rb
+import ratebound._old as rb
 
 COUNTS, BATCH = (4, 20, 100, 400), 1024
 SECONDS, REPEATS = 3.0, 250  # short blocks: even on a busy machine some are undisturbed

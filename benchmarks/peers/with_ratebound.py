@@ -2,7 +2,7 @@
 
 from _common import warm_up
 
-import ratebound as rb
+import ratebound._old as rb
 
 warm_up()
 

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-import ratebound as rb
-from ratebound import datasets
+import ratebound._old as rb
+from ratebound._old import datasets
 from ratebound._old.datasets import Splits
 from ratebound._old.rates.expressions import Constraint
 from ratebound_experiments import filtering

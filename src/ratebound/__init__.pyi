@@ -17,7 +17,9 @@ from ratebound._old.certifying.rows_needed import RowsNeeded as RowsNeeded
 from ratebound._old.certifying.rows_needed import rows_needed as rows_needed
 from ratebound._old.estimators.change_plan import ChangePlan as ChangePlan
 from ratebound._old.estimators.choices import Training as Training
-from ratebound._old.estimators.classifier import RateConstrainedClassifier as RateConstrainedClassifier
+from ratebound._old.estimators.classifier import (
+    RateConstrainedClassifier as RateConstrainedClassifier,
+)
 from ratebound._old.estimators.explaining import explain as explain
 from ratebound._old.estimators.explanation import Explanation as Explanation
 from ratebound._old.estimators.planning import Plan as Plan
@@ -82,8 +84,8 @@ from ratebound._old.rates.goals import accurate_coverage as accurate_coverage
 from ratebound._old.rates.goals import decision_rule as decision_rule
 from ratebound._old.rates.goals import egregious_examples as egregious_examples
 from ratebound._old.rates.goals import equal_accuracy as equal_accuracy
-from ratebound._old.rates.goals import equal_odds as equal_odds
 from ratebound._old.rates.goals import equal_opportunity as equal_opportunity
+from ratebound._old.rates.goals import equalized_odds as equalized_odds
 from ratebound._old.rates.goals import limited_churn as limited_churn
 from ratebound._old.rates.goals import minimum_accuracy as minimum_accuracy
 from ratebound._old.rates.goals import minimum_coverage as minimum_coverage

@@ -288,7 +288,7 @@ def test_what_is_built_in_stays_and_what_is_ones_own_may_be_defined_again():
     assert minimum_precision()({"sex": "F"}, at_least=0.6) == [rb.precision(sex="F") >= 0.6]
 
 
-@pytest.mark.parametrize("taken", ["equal_odds", "recall", "precision", "wrong_yeses"])
+@pytest.mark.parametrize("taken", ["equalized_odds", "recall", "precision", "wrong_yeses"])
 def test_a_goal_takes_no_name_of_ours_or_of_a_rate(taken):
     wrong_yeses()
     before = dict(GOALS)

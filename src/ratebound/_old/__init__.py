@@ -51,9 +51,9 @@ _NAMES = {
     "rates.beyond_sums": "g_mean h_mean kl_divergence largest smallest",
     "rates.expressions": "Area Constraint Expression Rate Ratio",
     "rates.goals": """
-        accurate_coverage decision_rule egregious_examples equal_accuracy equal_odds equal_opportunity
-        limited_churn minimum_accuracy minimum_coverage minimum_recall no_lost_benefits not_worse_off
-        statistical_parity steering_examples""",
+        accurate_coverage decision_rule egregious_examples equal_accuracy equal_opportunity
+        equalized_odds limited_churn minimum_accuracy minimum_coverage minimum_recall
+        no_lost_benefits not_worse_off statistical_parity steering_examples""",
     "rates.general": "constraint",
     "rates.grouping": "Goal",
     "rates.guesses": "Guessed guessed",

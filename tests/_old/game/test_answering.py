@@ -39,7 +39,7 @@ def goals():
         "one": [rb.positive_rate() <= 0.3],
         "recall": [rb.recall(group="b") >= 0.9, rb.positive_rate(group="b") <= 0.7],
         "parity": rb.statistical_parity({"group": ("a", "b")}, slack=0.02, against="overall"),
-        "odds": [*rb.equal_odds({"group": ("a", "b")}, slack=0.05), rb.recall() >= 0.7],
+        "odds": [*rb.equalized_odds({"group": ("a", "b")}, slack=0.05), rb.recall() >= 0.7],
         "impossible": [rb.recall() >= 0.9, rb.positive_rate() <= 0.2],
         "none": [],
     }

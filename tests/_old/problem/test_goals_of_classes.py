@@ -49,7 +49,7 @@ GOALS = {
     "accurate_coverage(sex, slack=0.1{})": 4,
     "minimum_coverage(sex, at_least=0.1{})": 2,
     'no_lost_benefits(sex, versus="live"{})': 2,
-    "equal_odds(sex, ratio=0.9{})": 4,
+    "equalized_odds(sex, ratio=0.9{})": 4,
 }
 
 

@@ -76,7 +76,9 @@ class Sign:
 
 
 def test_an_audit_counts_them_as_a_group():
-    report = rb.audit(rb.Problem("error_rate()", ["equal_odds(race, age, slack=0.9)"]), Sign(), PEOPLE)
+    report = rb.audit(
+        rb.Problem("error_rate()", ["equalized_odds(race, age, slack=0.9)"]), Sign(), PEOPLE
+    )
     values = {promise.words: promise.value for promise in report.promises}
     assert sum("missing(race)" in words for words in values) == 4
     rows = {group.words: group for group in report.groups}

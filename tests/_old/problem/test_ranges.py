@@ -47,5 +47,8 @@ def test_a_trained_model_keeps_both_ends():
 
 
 def test_columns_are_those_of_conditions_and_goals():
-    promises = ["recall(25 <= age < 40 or missing(job)) >= 0.9", "equal_odds(sex, column(3), slack=0.1)"]
+    promises = [
+        "recall(25 <= age < 40 or missing(job)) >= 0.9",
+        "equalized_odds(sex, column(3), slack=0.1)",
+    ]
     assert rb.Problem("error_rate()", promises).columns == ("age", "job", "sex", 3)

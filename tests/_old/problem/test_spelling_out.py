@@ -111,7 +111,7 @@ def test_an_audit_spells_goals_out_on_its_own_rows():
             return np.ones(len(X))
 
     people = rb.Population(np.zeros((N, 1)), Y, columns=COLUMNS)
-    report = rb.audit(rb.Problem("error_rate()", ["equal_odds(sex, slack=0.1)"]), Yes(), people)
+    report = rb.audit(rb.Problem("error_rate()", ["equalized_odds(sex, slack=0.1)"]), Yes(), people)
     assert len(report.promises) == 8
     assert {group.words for group in report.groups} == {"everyone", 'sex == "F"', 'sex == "M"'}
 

@@ -73,32 +73,32 @@ GOALS = {
         'recall(sex == "F") <= recall(sex == "M") + 0.25',
         'recall(sex == "M") <= recall(sex == "F") + 0.25',
     ],
-    'equal_odds({"sex": "F"}, slack=0.25)': [
+    'equalized_odds({"sex": "F"}, slack=0.25)': [
         'recall(sex == "F") <= recall() + 0.25',
         'recall(sex == "F") >= recall() - 0.25',
         'false_positive_rate(sex == "F") <= false_positive_rate() + 0.25',
         'false_positive_rate(sex == "F") >= false_positive_rate() - 0.25',
     ],
     # Recall is a benefit, so bounded from below; a false positive is a harm, so from above.
-    'equal_odds({"sex": "F"}, ratio=0.5, on="pool")': [
+    'equalized_odds({"sex": "F"}, ratio=0.5, on="pool")': [
         'recall(sex == "F", on="pool") >= 0.5 * recall(on="pool")',
         'false_positive_rate(sex == "F", on="pool") <= 2.0 * false_positive_rate(on="pool")',
     ],
-    'equal_odds({"sex": "F"}, ratio=2)': [
+    'equalized_odds({"sex": "F"}, ratio=2)': [
         'recall(sex == "F") <= 2.0 * recall()',
         'false_positive_rate(sex == "F") >= 0.5 * false_positive_rate()',
     ],
-    'equal_odds(sex, ratio=0.5, against="pairwise")': [
+    'equalized_odds(sex, ratio=0.5, against="pairwise")': [
         'recall(sex == "F") >= 0.5 * recall(sex == "M")',
         'recall(sex == "M") >= 0.5 * recall(sex == "F")',
         'false_positive_rate(sex == "F") <= 2.0 * false_positive_rate(sex == "M")',
         'false_positive_rate(sex == "M") <= 2.0 * false_positive_rate(sex == "F")',
     ],
-    'equal_odds({"sex": "F"}, ratio=1)': [
+    'equalized_odds({"sex": "F"}, ratio=1)': [
         'recall(sex == "F") >= recall()',
         'false_positive_rate(sex == "F") <= false_positive_rate()',
     ],
-    'equal_odds(sex, slack=0.25, against="pairwise")': [
+    'equalized_odds(sex, slack=0.25, against="pairwise")': [
         'recall(sex == "F") <= recall(sex == "M") + 0.25',
         'recall(sex == "M") <= recall(sex == "F") + 0.25',
         'false_positive_rate(sex == "F") <= false_positive_rate(sex == "M") + 0.25',
@@ -192,7 +192,7 @@ def test_goals_name_their_constraints(call):
     [
         ("statistical_parity(sex)", ValueError, "either slack=.* or ratio="),
         ("statistical_parity(sex, slack=0.1, ratio=0.9)", ValueError, "either slack=.* or ratio="),
-        ("equal_odds(sex)", ValueError, "either slack=.* or ratio="),
+        ("equalized_odds(sex)", ValueError, "either slack=.* or ratio="),
         ("accurate_coverage()", ValueError, "either slack=.* or ratio="),
         ("equal_opportunity(sex, slack=-0.1)", ValueError, "must not be negative"),
         ("equal_opportunity(sex, slack=nan)", ValueError, "finite"),
@@ -202,8 +202,8 @@ def test_goals_name_their_constraints(call):
         ("equal_opportunity(sex, ratio=inf)", ValueError, "ratio takes a number that is above 0"),
         ("equal_opportunity(sex, ratio=95)", ValueError, r"got 95; did you mean ratio=0\.95\?"),
         ('accurate_coverage("sex", ratio=105)', ValueError, r"did you mean ratio=1\.05\?"),
-        ("equal_odds(sex, ratio=80)", ValueError, r"did you mean ratio=0\.8\?"),
-        ("equal_odds(sex, ratio=0)", ValueError, "ratio takes a number that is above 0"),
+        ("equalized_odds(sex, ratio=80)", ValueError, r"did you mean ratio=0\.8\?"),
+        ("equalized_odds(sex, ratio=0)", ValueError, "ratio takes a number that is above 0"),
         ('equal_accuracy(sex, slack=0.1, against="each other")', ValueError, "'overall' or 'pairwise'"),
         (
             'equal_accuracy({"sex": "F"}, slack=0.1, against="pairwise")',
@@ -253,9 +253,9 @@ TEXTS = {  # a goal in text: as it prints, and what it stands for where sex is F
         'statistical_parity(sex == "F", sex == "M", ratio=0.8)',
         rb.statistical_parity({"sex": ("F", "M")}, ratio=0.8),
     ),
-    "equal_odds(age < 25, not age < 25, column('two words'), slack=0)": (
-        'equal_odds(age < 25, not age < 25, column("two words"), slack=0)',
-        rb.equal_odds(
+    "equalized_odds(age < 25, not age < 25, column('two words'), slack=0)": (
+        'equalized_odds(age < 25, not age < 25, column("two words"), slack=0)',
+        rb.equalized_odds(
             [rb.column("age") < 25, ~(rb.column("age") < 25), rb.where(**{"two words": 1})], slack=0
         ),
     ),
@@ -298,12 +298,12 @@ def test_goals_are_read_from_text_and_print_as_read(text):
 
 
 def test_a_goal_on_columns_is_the_same_from_python():
-    assert rb.equal_odds("sex", slack=0.1) == [rb.parse("equal_odds(sex, slack=0.1)")]
-    crossed = rb.equal_odds(["sex", "race"], slack=0.1, intersection=True, min_rows=5)
-    assert crossed == [rb.parse("equal_odds(sex, race, slack=0.1, intersection=True, min_rows=5)")]
-    assert rb.equal_odds(rb.column("sex"), slack=0.1) == rb.equal_odds("sex", slack=0.1)
-    several = rb.equal_odds(["sex", rb.where(race=("a", "b"))], slack=0.1)
-    assert str(several[0]) == 'equal_odds(sex, race == "a" or race == "b", slack=0.1)'
+    assert rb.equalized_odds("sex", slack=0.1) == [rb.parse("equalized_odds(sex, slack=0.1)")]
+    crossed = rb.equalized_odds(["sex", "race"], slack=0.1, intersection=True, min_rows=5)
+    assert crossed == [rb.parse("equalized_odds(sex, race, slack=0.1, intersection=True, min_rows=5)")]
+    assert rb.equalized_odds(rb.column("sex"), slack=0.1) == rb.equalized_odds("sex", slack=0.1)
+    several = rb.equalized_odds(["sex", rb.where(race=("a", "b"))], slack=0.1)
+    assert str(several[0]) == 'equalized_odds(sex, race == "a" or race == "b", slack=0.1)'
     assert rb.parse(str(several[0])) == several[0]
 
 

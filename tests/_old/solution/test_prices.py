@@ -155,6 +155,6 @@ def test_a_goal_has_the_price_of_all_its_promises_loosened_together(words):
 def test_a_goal_that_was_not_promised_has_no_price():
     people = rb.Population(np.zeros((4, 1)), [0, 1, 0, 1], columns={"group": ["a", "a", "b", "b"]})
     promised = rb.compile(rb.Problem("error_rate()", ["equal_opportunity(group, slack=0.1)"]), people)
-    for other in ("equal_odds(group, slack=0.1)", "equal_opportunity(group, slack=0.2)"):
+    for other in ("equalized_odds(group, slack=0.1)", "equal_opportunity(group, slack=0.2)"):
         with pytest.raises(ValueError, match="is not among the promises"):
             find(promised.problem, other)

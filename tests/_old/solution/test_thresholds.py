@@ -195,7 +195,7 @@ def people(rows, seed=0, **options):
 
 PROBLEMS = {
     "opportunity": rb.equal_opportunity({"sex": ("F", "M"), "race": ("a", "b", "c")}, slack=0.005),
-    "odds": rb.equal_odds({"sex": ("F", "M")}, slack=0.01),
+    "odds": rb.equalized_odds({"sex": ("F", "M")}, slack=0.01),
     "churn": [rb.churn(versus="live") <= 0.1, rb.recall(sex="F") >= 0.7, rb.precision() >= 0.6],
     "counts": [rb.predicted_positives() <= 180, rb.true_positives(sex="F") >= 31.5],
     "impossible": [rb.recall() >= 0.99, rb.positive_rate() <= 0.2, rb.precision(sex="F") >= 0.7],

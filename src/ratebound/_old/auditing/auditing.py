@@ -160,7 +160,7 @@ def audit(
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> class Always:
     ...     def predict(self, X):
     ...         return [1] * len(X)

@@ -112,7 +112,7 @@ class ImpactRatios(Documented):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> hired = {"sex": ["f"] * 50 + ["m"] * 50, "hired": [1] * 20 + [0] * 30 + [1] * 25 + [0] * 25}
     >>> found = rb.impact_ratios(decisions="hired", rows=rb.Population(None, columns=hired))
     >>> found.smallest
@@ -237,7 +237,7 @@ def impact_ratios(
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> hired = {"sex": ["f"] * 50 + ["m"] * 50, "hired": [1] * 20 + [0] * 30 + [1] * 25 + [0] * 25}
     >>> found = rb.impact_ratios(decisions="hired", rows=rb.Population(None, columns=hired))
     >>> [(each.words, each.rate, each.ratio) for each in found.tables[0].categories]

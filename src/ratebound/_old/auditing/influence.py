@@ -27,7 +27,7 @@ def covariance(tally: Tally, demands: Sequence[Demand], *, drawn: bool = False) 
     Two rows are imagined beside each rate's rows, one that it counts and one that it does not: ten right
     decisions out of ten are not certainty.
 
-    >>> from ratebound import Population, Problem, recall
+    >>> from ratebound._old import Population, Problem, recall
     >>> from ratebound._old.auditing.judged import scored
     >>> from ratebound._old.auditing.tallying import tallied
     >>> problem, people = Problem("error_rate()", [recall() >= 0.4]), Population(None, [1] * 100)

@@ -143,7 +143,7 @@ class Audit(Documented):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> class Always:
     ...     def predict(self, X):
     ...         return [1] * len(X)

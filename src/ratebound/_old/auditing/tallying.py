@@ -77,7 +77,7 @@ class Distinctions:
 def places_of(*problems: Problem) -> dict[Rate, str]:
     """The rates of problems, and where each first occurs, as the ending of an error.
 
-    >>> from ratebound import recall
+    >>> from ratebound._old import recall
     >>> places_of(Problem("error_rate()", [recall() >= 0.9]))
     {error_rate(): ' (in the objective error_rate())', recall(): ' (in the constraint recall() >= 0.9)'}
     """
@@ -94,7 +94,7 @@ def places_of(*problems: Problem) -> dict[Rate, str]:
 def asked_of(rates: Iterable[Rate] | Mapping[Rate, str], name: str, classes: Classes) -> Distinctions:
     """What `rates` need to know about the population `name`; a mapping says where each occurs.
 
-    >>> from ratebound import recall
+    >>> from ratebound._old import recall
     >>> asked_of(recall(sex="Female", at=0.5).rates, "train", (False, True)).columns
     ('sex',)
     """
@@ -163,7 +163,7 @@ def tallied(
     time. Errors name the main population `first`, and quote where a rate occurs if `rates` maps it to
     that.
 
-    >>> from ratebound import recall
+    >>> from ratebound._old import recall
     >>> from ratebound._old.auditing.judged import scored
     >>> people = Population(None, [1, 1, 1, 0])
     >>> tally = tallied(scored({"train": [1, -1, 1, 1]}, ""), {"train": people}, recall().rates)

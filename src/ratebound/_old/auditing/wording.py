@@ -49,7 +49,7 @@ def rows_text(report: Audit) -> str:
 def summary(report: Audit) -> str:
     """The audit in one sentence.
 
-    >>> from ratebound import Population, Problem, error_rate, recall
+    >>> from ratebound._old import Population, Problem, error_rate, recall
     >>> from ratebound._old.auditing.auditing import audit
     >>> class Always:
     ...     def predict(self, X):

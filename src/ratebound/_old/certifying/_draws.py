@@ -96,7 +96,7 @@ class Draws:
 def draws_of(promise: Constraint | Parity, classes: Classes = TWO) -> Draws:
     """How a promise is watched; refused if decisions alone cannot tell, with the reason.
 
-    >>> from ratebound import precision, recall
+    >>> from ratebound._old import precision, recall
     >>> draws_of(precision() >= 0.8).kind, draws_of(recall(sex="Female") >= 0.9 * recall()).kind
     ('one set', 'pairs')
     """

@@ -263,7 +263,7 @@ def row_kinds(rates: Sequence[Rate], classes: Classes, lines: Lines | None = Non
 
     Without the `lines` of its rows, it is not known how columns read what conditions name.
 
-    >>> from ratebound import recall
+    >>> from ratebound._old import recall
     >>> female, male = recall(sex="Female").rates + recall(sex="Male").rates
     >>> kinds = row_kinds([female, male], (False, True))
     >>> both = female.subset & male.subset

@@ -49,7 +49,7 @@ class Alarm:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> monitor = rb.Monitor(rb.Problem(rb.error_rate(), [rb.recall() >= 0.9]))
     >>> (alarm,) = monitor.update([1, 0] * 40, labels=[1] * 80)
     >>> print(alarm)

@@ -116,7 +116,7 @@ def certify(
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> class Always:
     ...     def predict(self, X):
     ...         return [1] * len(X)

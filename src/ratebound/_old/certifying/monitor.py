@@ -142,7 +142,7 @@ class Monitor(Documented):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> monitor = rb.Monitor("recall() >= 0.9")
     >>> monitor.update([1, 0] * 40, labels=[1] * 80)
     [Alarm(constraint=recall() >= 0.9, row=24, ...)]
@@ -410,7 +410,7 @@ class Monitor(Documented):
 
         Examples
         --------
-        >>> import ratebound as rb
+        >>> import ratebound._old as rb
         >>> monitor = rb.Monitor("recall() >= 0.9", decided="day", wait=30, key="id")
         >>> rows = {"id": [7, 8], "day": ["2026-03-02", "2026-03-05"]}
         >>> monitor.update([1, 0], [None, 1], rows, now="2026-03-31")
@@ -508,7 +508,7 @@ class Monitor(Documented):
 
         Examples
         --------
-        >>> import ratebound as rb
+        >>> import ratebound._old as rb
         >>> monitor = rb.Monitor(rb.Problem("error_rate()", ["positive_rate() <= 0.2"]))
         >>> rb.Monitor.from_json(monitor.to_json()).state == monitor.state
         True

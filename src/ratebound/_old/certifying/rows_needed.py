@@ -66,7 +66,7 @@ class RowsNeeded(Documented):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> people = rb.Population(None, [1, 0] * 50)
     >>> needs = rb.rows_needed("recall() >= 0.8", people, margin=0.05)
     >>> needs.promises[0].rows, needs.promises[0].rows_needed, needs.promises[0].rows_in_all
@@ -133,7 +133,7 @@ def rows_needed(
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> people = rb.Population(None, [1, 0] * 500, columns={"sex": (["f"] * 200 + ["m"] * 800)})
     >>> promises = [rb.recall(sex="f") >= 0.9 * rb.recall(), rb.recall() >= 0.8]
     >>> print(rb.rows_needed(rb.Problem(rb.error_rate(), promises), people, margin=0.05))

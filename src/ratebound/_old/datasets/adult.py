@@ -45,7 +45,7 @@ def load_adult(seed: int = 3) -> Splits:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> adult = rb.datasets.load_adult()
     >>> adult.train.X.shape, adult.validation.X.shape, adult.test.X.shape
     ((29305, 122), (3256, 122), (16281, 122))

@@ -71,7 +71,7 @@ def load_bank(folder: str | Path | None = None, seed: int = 845) -> Splits:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> bank = rb.datasets.load_bank()
     >>> bank.train.X.shape, bank.validation.X.shape, bank.test.X.shape
     ((31648, 60), (4521, 60), (9042, 60))
@@ -111,7 +111,7 @@ def fetch_bank(folder: str | Path) -> Path:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> fetched = rb.datasets.fetch_bank("data")  # doctest: +SKIP
     >>> rb.datasets.load_bank(fetched.parent).train.X.shape  # doctest: +SKIP
     (28832, 60)

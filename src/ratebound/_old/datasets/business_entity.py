@@ -51,7 +51,7 @@ def load_business_entity(folder: str | Path, seed: int = 0) -> Splits:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.datasets.load_business_entity("nowhere")
     Traceback (most recent call last):
     FileNotFoundError: there is no folder nowhere. patentsview_pairs.csv.gz holds ...

@@ -42,7 +42,7 @@ def load_compas(seed: int = 0) -> Splits:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> compas = rb.datasets.load_compas()
     >>> compas.train.X.shape, compas.validation.X.shape, compas.test.X.shape
     ((4320, 31), (617, 31), (1235, 31))

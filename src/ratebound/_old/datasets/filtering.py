@@ -50,7 +50,7 @@ def load_filtering(folder: str | Path, seed: int = 0) -> Splits:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.datasets.load_filtering("nowhere")
     Traceback (most recent call last):
     FileNotFoundError: there is no folder nowhere. sba_filtering.csv.gz holds ...

@@ -35,7 +35,7 @@ def load_frame(name: str) -> tuple[Any, Any]:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> X, y = rb.datasets.load_frame("bank")
     >>> X[["age", "job", "balance"]].head(2)
        age         job  balance

@@ -60,7 +60,7 @@ def load_map_intent(folder: str | Path, seed: int = 0) -> Splits:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.datasets.load_map_intent("nowhere")
     Traceback (most recent call last):
     FileNotFoundError: there is no folder nowhere. flights_map_intent.csv.gz holds ...

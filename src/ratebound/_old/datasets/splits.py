@@ -42,7 +42,7 @@ class Splits:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> two = rb.Population([[0.0], [1.0]], [0, 1])
     >>> splits = rb.datasets.Splits(two, two, two, feature_names=("slack",), monotone={0: -1})
     >>> [splits.feature_names[feature] for feature, sign in splits.monotone.items() if sign < 0]

@@ -51,7 +51,7 @@ def load_thresholding(folder: str | Path, seed: int = 0) -> Splits:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.datasets.load_thresholding("nowhere")
     Traceback (most recent call last):
     FileNotFoundError: there is no folder nowhere. patentsview_noisy_steering.csv.gz holds ...

@@ -283,7 +283,7 @@ class ChangePlan(Documented):
 
         Examples
         --------
-        >>> import ratebound as rb
+        >>> import ratebound._old as rb
         >>> monitor = rb.Monitor("recall() >= 0.9")
         >>> _ = monitor.update([1, 0] * 40, labels=[1] * 80)
         >>> plan = rb.ChangePlan("recall() >= 0.9")

@@ -78,7 +78,7 @@ class Training(Adjustable):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> short = rb.Training(epochs=10, max_time=60)
     >>> short.batch_size, short.patience
     (512, None)

@@ -86,7 +86,7 @@ def explain(
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> people = rb.Population(None, [1, 1, 1, 0])
     >>> promises = [rb.positive_rate() <= 0.25, rb.recall() >= 0.9]
     >>> found = rb.explain(promises, people)

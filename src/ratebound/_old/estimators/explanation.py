@@ -100,7 +100,7 @@ class Explanation(Documented):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> people = rb.Population(None, [1, 1, 1, 0])
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.5])
     >>> found = rb.explain(problem, people)

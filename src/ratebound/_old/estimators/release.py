@@ -43,7 +43,7 @@ class Release(Documented):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rows = rb.Population(None, [1] * 500 + [0] * 500)
     >>> plan = rb.ChangePlan("recall() >= 0.9", error=0.05, releases=4)
     >>> release = plan.release(candidate=[1] * 455 + [0] * 545, rows=rows)

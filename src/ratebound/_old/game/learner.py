@@ -80,7 +80,7 @@ class Fit(ABC):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> people = rb.Population([[0.0], [1.0]], [0, 1])
     >>> fit = rb.Linear().start(people, settings=2, seed=0)
     >>> fit.parameters().shape, fit.all_scores().shape
@@ -303,7 +303,7 @@ class Differentiating(Descending):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> issubclass(rb.Differentiating, rb.Descending), rb.Torch.fit is rb.Differentiating
     (True, True)
     """
@@ -345,7 +345,7 @@ class Growing(Taking):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.Boosted.fit is rb.Growing  # a round grows a tree
     True
     """
@@ -373,7 +373,7 @@ class Answering(Fit):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.Oracle.fit is rb.Answering  # a round fits an estimator of scikit-learn's kind
     True
     """
@@ -458,7 +458,7 @@ class Learner(Adjustable, ABC):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> isinstance(rb.Linear(), rb.Learner), rb.Linear().fit is rb.Descending
     (True, True)
     """

@@ -52,7 +52,7 @@ def with_moved_thresholds(
     including the last; by default all, as far as memory allows. If a rate has its own threshold
     (``at=``), the trace is returned unchanged: one threshold cannot move without the other.
 
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> X = np.arange(100.0)[:, None] / 100
     >>> people = rb.Population(X, np.arange(100) >= 30)
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.25])

@@ -67,7 +67,7 @@ class Multipliers:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.SwapRegret().start(constraints=1).weights
     array([0.5, 0.5])
     """
@@ -411,7 +411,7 @@ class Lagrangian(ExternalRegret):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.Lagrangian(learning_rate=0.001).watches
     'proxies'
     """

@@ -235,7 +235,7 @@ class Grid(ExternalRegret):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.Grid(points=4, radius=10.0).start(constraints=1).weights[:, 1].round(6).tolist()
     [0.0, 0.001, 0.1, 10.0]
     """

@@ -129,7 +129,7 @@ def play(
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> people = rb.Population([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
     >>> compiled = rb.compile(rb.Problem("error_rate()", ["positive_rate() <= 0.25"]), people)
     >>> trace = rb.play(compiled, rb.Linear(learning_rate=0.1), rounds=100, batch_size=None)

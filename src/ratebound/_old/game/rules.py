@@ -41,7 +41,7 @@ class Rules(Adjustable):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.Rules(proxy="hinge").loss
     'logistic'
     """
@@ -80,7 +80,7 @@ class Folds(Adjustable):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.Folds(count=4)
     Folds(count=4)
     """
@@ -119,7 +119,7 @@ class Keep(Adjustable):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.Keep(every=10).at_most
     1000
     """
@@ -150,7 +150,7 @@ class Stop(Adjustable):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.Stop(max_time=60).when is None
     True
     """

@@ -267,7 +267,7 @@ class Trace:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> people = rb.Population([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
     >>> compiled = rb.compile(rb.Problem("error_rate()", ["positive_rate() <= 0.25"]), people)
     >>> trace = rb.play(compiled, rb.Linear(), rounds=20, batch_size=None, keep=rb.Keep(every=5))

@@ -50,7 +50,7 @@ class Boosted(Learner):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.Boosted("lightgbm").rounds
     100
     >>> from lightgbm import LGBMClassifier

@@ -53,7 +53,7 @@ def trace_of(
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> people = rb.Population([[-1.0], [1.0], [2.0]], [False, True, True])
     >>> compiled = rb.compile(rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.5]), people)
     >>> class Slope(rb.Scorer):

@@ -90,7 +90,7 @@ class Compiled:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> people = rb.Population(None, [1, 1, 0, 0], columns={"sex": ["F", "M", "F", "M"]})
     >>> compiled = rb.compile(rb.Problem("error_rate()", ["minimum_recall(sex, at_least=0.9)"]), people)
     >>> compiled

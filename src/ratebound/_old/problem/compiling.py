@@ -102,7 +102,7 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> people = rb.Population(None, [1, 1, 0, 0], columns={"sex": ["F", "M", "F", "M"]})
     >>> problem = rb.Problem(minimize=rb.error_rate(), subject_to=[rb.recall(sex="F") >= 0.9])
     >>> compiled = rb.compile(problem, people)
@@ -148,7 +148,7 @@ def compile_on(problem: Problem, populations: dict[str, Population], first: str 
 def compile_part(compiled: Compiled, chosen: Array) -> Compiled:
     """The same problem on some of its rows, which are not read again; counts are scaled to the whole.
 
-    >>> from ratebound import Population, Problem, recall
+    >>> from ratebound._old import Population, Problem, recall
     >>> people = Population(None, [0, 1, 1, 1], columns={"sex": ["F", "F", "M", "M"]})
     >>> whole = compile(Problem("error_rate()", [recall(sex="M") >= 0.9]), people)
     >>> compile_part(whole, np.array([True, False, True, True]))
@@ -535,7 +535,7 @@ def parted(
     numbers (n,), keeps at least one row to train on. Rows with the same number in `together` (n,) stay
     together.
 
-    >>> from ratebound import Population, Problem, compile, recall
+    >>> from ratebound._old import Population, Problem, compile, recall
     >>> people = Population(None, [0, 1] * 50, columns={"sex": ["F"] * 50 + ["M"] * 50})
     >>> parts = parted(compile(Problem("error_rate()", [recall(sex="F") >= 0.9]), people), 0.2, seed=0)
     >>> [len(part.first) for part in parts], [int(part.first.y.sum()) for part in parts]

@@ -48,7 +48,7 @@ def with_known_groups(
 
     Populations that this function returned are not changed again.
 
-    >>> from ratebound import guessed
+    >>> from ratebound._old import guessed
     >>> race = guessed("race", probabilities=["p_a", "p_b"])
     >>> rows = Population(None, [1, 0], columns={"p_a": [1.0, 0.25], "p_b": [0.0, 0.75]})
     >>> problem = Problem("error_rate()", ['recall(race == "a") >= 0.5'], guessed=race)

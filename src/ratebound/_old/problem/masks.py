@@ -76,7 +76,7 @@ def spoken_of(subset: Subset) -> list[Name]:
 def elementary(subset: Subset) -> Iterator[Subset]:
     """The simple conditions of a subset that count as slips if no row meets them.
 
-    >>> from ratebound import where
+    >>> from ratebound._old import where
     >>> list(elementary(where(sex="Female", race=("Black", "White"))))
     [sex == "Female", race == "Black", race == "White"]
     """

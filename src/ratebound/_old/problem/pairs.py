@@ -111,7 +111,7 @@ class Pairs(Population):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> pairs = rb.Pairs([[0.1], [0.7], [0.4]], [0, 1, 1], columns={"group": ["a", "b", "a"]})
     >>> pairs
     Pairs(2 of 2 pairs of 3 rows, columns first.group, second.group)

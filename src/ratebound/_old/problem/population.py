@@ -85,7 +85,7 @@ class Population:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> people = rb.Population([[0.1], [0.7]], [0, 1], columns={"sex": ["Female", "Male"]})
     >>> people
     Population(2 rows, 1 positive, columns sex)
@@ -195,7 +195,7 @@ class Population:
 
         Examples
         --------
-        >>> import ratebound as rb
+        >>> import ratebound._old as rb
         >>> rb.Population(None, ["cat", "bird", "dog", "cat"]).classes
         ('bird', 'cat', 'dog')
         """
@@ -272,7 +272,7 @@ class Population:
 
         Examples
         --------
-        >>> import ratebound as rb
+        >>> import ratebound._old as rb
         >>> rb.Population([[0.1, 3.0], [0.7, 4.0]]).column(1)
         array([3., 4.])
         """
@@ -408,7 +408,7 @@ class Population:
 
         Examples
         --------
-        >>> import ratebound as rb
+        >>> import ratebound._old as rb
         >>> people = rb.Population([[0.1], [0.7]], [0, 1], columns={"sex": ["Female", "Male"]})
         >>> people.only([1]).column("sex")
         array(['Male'], dtype=object)

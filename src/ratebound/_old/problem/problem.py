@@ -114,7 +114,7 @@ class Problem:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> fair = rb.equal_opportunity({"sex": ("Female", "Male")}, ratio=0.95)
     >>> print(rb.Problem(minimize=rb.error_rate(), subject_to=[fair, "positive_rate() <= 0.2"]))
     minimize error_rate()
@@ -174,7 +174,7 @@ class Problem:
 
         Examples
         --------
-        >>> import ratebound as rb
+        >>> import ratebound._old as rb
         >>> rb.Problem(maximize="recall()").aim
         'maximize recall()'
         """
@@ -186,7 +186,7 @@ class Problem:
 
         Examples
         --------
-        >>> import ratebound as rb
+        >>> import ratebound._old as rb
         >>> rb.Problem(maximize="recall()").cost
         -recall()
         """
@@ -319,7 +319,7 @@ class Problem:
 
         Examples
         --------
-        >>> import ratebound as rb
+        >>> import ratebound._old as rb
         >>> print(rb.Problem.stated("maximize recall()", ["false_positive_rate() <= 0.1"]))
         maximize recall()
         subject to
@@ -355,8 +355,9 @@ class Problem:
 
         Examples
         --------
-        >>> import ratebound as rb
-        >>> rb.Problem("error_rate()", ["recall(age < 40) >= 0.9", "equal_odds(sex, ratio=0.9)"]).columns
+        >>> import ratebound._old as rb
+        >>> promises = ["recall(age < 40) >= 0.9", "equalized_odds(sex, ratio=0.9)"]
+        >>> rb.Problem("error_rate()", promises).columns
         ('age', 'sex')
         """
         goals = [name for goal in self.subject_to if isinstance(goal, Goal) for name in goal.columns]
@@ -412,7 +413,7 @@ class Problem:
 
         Examples
         --------
-        >>> import ratebound as rb
+        >>> import ratebound._old as rb
         >>> fair = rb.Problem("error_rate()", ['precision(sex == "Female") >= 0.95 * precision()'])
         >>> fair.at_levels({fair.leveled[0]: 0.5}).asked == fair
         True

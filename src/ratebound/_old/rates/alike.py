@@ -40,7 +40,7 @@ def equal(left: Expression, right: Expression | float, *, slack: float) -> list[
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.equal(rb.positive_rate(), 0.5, slack=0.25)
     [positive_rate() <= 0.75, positive_rate() >= 0.25]
     """

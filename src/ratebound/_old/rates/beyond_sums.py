@@ -27,7 +27,7 @@ EXTREMES = ("smallest", "largest")
 class Extreme(SingleMetric):
     """The smallest or the largest of several sums and ratios, such as the recall of the worst group.
 
-    >>> from ratebound import recall
+    >>> from ratebound._old import recall
     >>> smallest(recall(sex=s) for s in ("Female", "Male"))
     smallest(recall(sex == "Female"), recall(sex == "Male"))
     """
@@ -112,7 +112,7 @@ def smallest(*parts: Metric | Iterable[Metric]) -> Extreme:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> print(rb.Problem(maximize=rb.smallest(rb.recall(race=r) for r in ("Black", "White"))))
     maximize smallest(recall(race == "Black"), recall(race == "White"))
     """
@@ -134,7 +134,7 @@ def largest(*parts: Metric | Iterable[Metric]) -> Extreme:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> worst = rb.largest(rb.error_rate(sex="Female"), rb.error_rate(sex="Male"))
     >>> print(rb.Problem(minimize=worst))
     minimize largest(error_rate(sex == "Female"), error_rate(sex == "Male"))
@@ -177,7 +177,7 @@ def g_mean(*subset: Subset, **words: Any) -> Curve:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.g_mean(sex="Female")
     g_mean(sex == "Female")
     """
@@ -201,7 +201,7 @@ def h_mean(*subset: Subset, **words: Any) -> Curve:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.h_mean(on="pool")
     h_mean(on="pool")
     """
@@ -234,7 +234,7 @@ def kl_divergence(*subset: Subset, target: float | None = None, **words: Any) ->
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.kl_divergence(sex="Female", target=0.3)
     kl_divergence(sex == "Female", target=0.3)
     """

@@ -98,7 +98,7 @@ def priced(atoms: tuple[Atom, ...], own: Mapping[str, Any]) -> tuple[Atom, ...]:
 def cost_columns(rate: Rate) -> list[Name]:
     """The columns whose amounts a rate counts.
 
-    >>> from ratebound import cost
+    >>> from ratebound._old import cost
     >>> cost_columns(cost(false_negative="loan", false_positive=25).rates[0])
     ['loan']
     """

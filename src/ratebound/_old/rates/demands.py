@@ -35,7 +35,7 @@ class Demand:
 def demands(constraint: Constraint, promise: int = 0) -> list[Demand]:
     """What `constraint` demands; `promise` is its number among several.
 
-    >>> from ratebound import precision
+    >>> from ratebound._old import precision
     >>> demands(precision() >= 0.5)[0].expression
     -true_positives() + 0.5 * predicted_positives()
     """
@@ -106,7 +106,7 @@ def _at(metric: OfScores, kind: str, at: str) -> Expression:
 def budgets_of(metric: OfScores) -> dict[str, Constraint]:
     """The learnable thresholds of an area or a top, each with a bound on the rows above it.
 
-    >>> from ratebound import precision
+    >>> from ratebound._old import precision
     >>> list(budgets_of(precision(top=100)).values())
     [predicted_positives(at="precision(top=100)") >= 100.0]
     """
@@ -135,7 +135,7 @@ def form_of(ratio: Ratio) -> Form:
     decision. In a proportion, every row of the denominator counts once, and the numerator counts some of
     these rows. In odds, no row is on both sides.
 
-    >>> from ratebound import false_negatives, precision, true_positives, win_loss_ratio
+    >>> from ratebound._old import false_negatives, precision, true_positives, win_loss_ratio
     >>> form_of(precision()), form_of(win_loss_ratio(versus="live"))
     ('proportion', 'odds')
     >>> form_of(2 * true_positives() / (2 * true_positives() + false_negatives()))

@@ -122,7 +122,7 @@ def docstring(kind: Kind, details: str = "") -> str:
         details,
         _section("Parameters", ROWS, *options, COLUMNS),
         _section("Returns", RETURNS.get(kind.unit, RETURNS["share"])),
-        _section("Examples", ">>> import ratebound as rb", *_example(kind)),
+        _section("Examples", ">>> import ratebound._old as rb", *_example(kind)),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -288,6 +288,6 @@ def goal_docstring(function: Callable[..., Any]) -> str:
         words.strip(),
         _section("Parameters", *taken),
         _section("Returns", returned),
-        _section("Examples", ">>> import ratebound as rb", f">>> {examples}"),
+        _section("Examples", ">>> import ratebound._old as rb", f">>> {examples}"),
     ]
     return "\n\n".join(parts) + "\n"

@@ -60,7 +60,7 @@ class Rate(Said):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rate, = rb.recall(sex="Female", on="pool").rates
     >>> rate.kind, rate.subset, rate.on
     ('recall', sex == "Female", 'pool')
@@ -142,7 +142,7 @@ class Expression(Metric):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> 0.5 * rb.recall(sex="Female") - rb.accuracy() / 4 + 1
     0.5 * recall(sex == "Female") - 0.25 * accuracy() + 1.0
     """
@@ -299,7 +299,7 @@ class Ratio(SingleMetric):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.recall(sex="Female") / (rb.recall() + rb.positive_rate()) >= 0.4
     recall(sex == "Female") / (recall() + positive_rate()) >= 0.4
     >>> rb.precision(sex="Female") >= 0.8
@@ -431,7 +431,7 @@ class Area(OfScores):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.roc_auc(sex="Female") >= 0.8
     roc_auc(sex == "Female", bins=10) >= 0.8
     """
@@ -450,7 +450,7 @@ class Top(OfScores):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.precision(sex="Female", top=100) >= 0.8
     precision(sex == "Female", top=100) >= 0.8
     """
@@ -483,7 +483,7 @@ class Constraint(Said):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.recall(sex="Female") >= 0.95 * rb.recall()
     recall(sex == "Female") >= 0.95 * recall()
     """
@@ -527,7 +527,7 @@ class Constraint(Said):
 
         Examples
         --------
-        >>> import ratebound as rb
+        >>> import ratebound._old as rb
         >>> (rb.recall(sex="Female") >= 0.95 * rb.recall()).tightened(0.02)
         recall(sex == "Female") >= 0.95 * recall() + 0.02
         """

@@ -27,7 +27,7 @@ SAID = {"<=": "is at most", ">=": "is at least"}
 def formula(said: Constraint | Parity | Metric, classes: Classes = TWO) -> str:
     """A promise, or a metric, as a formula.
 
-    >>> from ratebound import precision, recall
+    >>> from ratebound._old import precision, recall
     >>> formula(recall(sex="Female") >= 0.95 * recall())
     'P(ŷ = 1 | y = 1, sex == "Female") ≥ 0.95 · P(ŷ = 1 | y = 1)'
     >>> formula(precision(sex="Female") >= 0.8)
@@ -54,7 +54,7 @@ def formula(said: Constraint | Parity | Metric, classes: Classes = TWO) -> str:
 def sentence(promise: Constraint | Parity) -> str:
     """A promise in plain words.
 
-    >>> from ratebound import positive_rate, recall
+    >>> from ratebound._old import positive_rate, recall
     >>> sentence(recall(sex="Female") >= 0.95 * recall())
     'The share of positive rows the model says yes to, where sex == "Female", is at least 0.95 times \
 its value among all rows.'

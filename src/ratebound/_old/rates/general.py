@@ -43,7 +43,7 @@ class General(SingleMetric):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> def largest(model, rows):
     ...     return abs(model.scores).max()
     >>> small = rb.constraint(largest, name="largest score", at_most=4)
@@ -132,7 +132,7 @@ def constraint(
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> def l1(model, rows):
     ...     return model.module.weight.abs().sum()
     >>> budget = rb.constraint(value=l1, name="L1 norm", at_most=2.0)

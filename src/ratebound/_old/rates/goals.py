@@ -33,8 +33,8 @@ __all__ = [
     "decision_rule",
     "egregious_examples",
     "equal_accuracy",
-    "equal_odds",
     "equal_opportunity",
+    "equalized_odds",
     "limited_churn",
     "minimum_accuracy",
     "minimum_coverage",
@@ -88,7 +88,7 @@ def equal_opportunity(
 
 
 @goal
-def equal_odds(
+def equalized_odds(
     groups: Groups,
     *,
     slack: float | None = None,
@@ -103,7 +103,7 @@ def equal_odds(
     at most the inverse: a false positive is a harm, so it is bounded from above. A ``ratio=`` above 1
     reverses both bounds.
 
-    >>> rb.equal_odds({"sex": ("Female",)}, ratio=0.8)
+    >>> rb.equalized_odds({"sex": ("Female",)}, ratio=0.8)
     [recall(sex == "Female") >= 0.8 * recall(),
      false_positive_rate(sex == "Female") <= 1.25 * false_positive_rate()]
     """

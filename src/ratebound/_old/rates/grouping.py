@@ -154,7 +154,7 @@ class Goal:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.equal_opportunity(["sex", "race"], ratio=0.95, intersection=True)
     [equal_opportunity(sex, race, ratio=0.95, intersection=True)]
     """
@@ -249,7 +249,7 @@ class Goal:
 
         Examples
         --------
-        >>> import ratebound as rb
+        >>> import ratebound._old as rb
         >>> goal, = rb.minimum_recall("sex", at_least=0.9)
         >>> goal.constraints({("sex",): [("Female",), ("Male",)]})
         [recall(sex == "Female") >= 0.9, recall(sex == "Male") >= 0.9]
@@ -293,7 +293,7 @@ def _one_condition(group: In) -> Subset:
 def of_every_class(constraint: Constraint, classes: Sequence[Value]) -> list[Constraint]:
     """A promise that a goal made, once for each of `classes` if there are more than two.
 
-    >>> from ratebound import minimum_recall
+    >>> from ratebound._old import minimum_recall
     >>> (promise,) = minimum_recall(at_least=0.7)
     >>> of_every_class(promise, ("bird", "cat", "dog"))
     [recall(of="bird") >= 0.7, recall(of="cat") >= 0.7, recall(of="dog") >= 0.7]

@@ -87,7 +87,7 @@ class Guessed(Said):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.guessed("race", missing="anything").level
     'anything'
     """
@@ -204,7 +204,7 @@ def guessed(
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.guessed("race", probabilities=["p_black", "p_white", "p_other"])
     guessed("race", probabilities={"black": "p_black", "white": "p_white", "other": "p_other"})
 
@@ -496,7 +496,7 @@ def _refusal(promise: Promise, column: Name, why: str) -> str:
 def surely(subset: Subset, column: Name) -> Subset:
     """The rows that are in a subset whatever their missing value is.
 
-    >>> from ratebound import column, where
+    >>> from ratebound._old import column, where
     >>> surely(where(race="black", sex="f"), "race"), surely(column("race") != "black", "race")
     (race == "black" and sex == "f", not (race == "black" or missing(race)))
     """
@@ -512,7 +512,7 @@ def surely(subset: Subset, column: Name) -> Subset:
 def possibly(subset: Subset, column: Name) -> Subset:
     """The rows that are in a subset, or could be because their value is missing.
 
-    >>> from ratebound import where
+    >>> from ratebound._old import where
     >>> possibly(where(race="black", sex="f"), "race"), possibly(~where(race="black"), "race")
     ((race == "black" or missing(race)) and sex == "f", not race == "black")
     """
@@ -535,7 +535,7 @@ def _joined(subset: Combined, parts: Sequence[Subset]) -> Subset:
 def is_excused(subset: Subset) -> set[Subset]:
     """Conditions `missing(...)` that may select no rows, since each is one of several alternatives.
 
-    >>> from ratebound import missing, where
+    >>> from ratebound._old import missing, where
     >>> is_excused(where(race="black") | missing("race")), is_excused(missing("race"))
     ({missing(race)}, set())
     """

@@ -172,7 +172,7 @@ def _sides_of_decided(rate: Rate, kind: Kind) -> Sides:
 def wanted(metric: Metric) -> set[Better]:
     """The better direction of each part of a sum, or of a ratio as a whole.
 
-    >>> from ratebound import error_rate, false_negatives, false_positives, precision, recall
+    >>> from ratebound._old import error_rate, false_negatives, false_positives, precision, recall
     >>> wanted(recall()), wanted(error_rate() - 0.1 * recall()), wanted(precision())
     ({'more'}, {'less'}, {'more'})
     >>> sorted(wanted(error_rate() + 0.1 * recall())), wanted(false_negatives() / false_positives())

@@ -261,7 +261,7 @@ def rate(
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> needless = rb.rate("needless_visits", rb.false_positives, meaning="Visits that find nothing.")
     >>> needless(sex="Female") <= 0.02
     needless_visits(sex == "Female") <= 0.02
@@ -350,7 +350,7 @@ def ratio(
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> missed_per_alarm = rb.ratio("missed_per_alarm", rb.false_negatives, rb.false_positives)
     >>> missed_per_alarm(sex="Female") <= 2
     missed_per_alarm(sex == "Female") <= 2.0

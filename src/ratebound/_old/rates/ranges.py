@@ -27,7 +27,7 @@ from ratebound._old.rates.subsets import Said
 class Absolute(SingleMetric):
     """The absolute value of a sum of rates. An upper bound on it is a `Range`.
 
-    >>> from ratebound import recall
+    >>> from ratebound._old import recall
     >>> abs(recall(sex="Female") - recall(sex="Male")) <= 0.05
     abs(recall(sex == "Female") - recall(sex == "Male")) <= 0.05
     """
@@ -69,7 +69,7 @@ class Range(Said):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.parse("0.7 <= recall() <= 0.8").constraints
     [recall() >= 0.7, recall() <= 0.8]
     >>> abs(rb.recall(sex="Female") - rb.recall(sex="Male")) <= 0.05
@@ -106,7 +106,7 @@ class Parity(Said):
     two ratios. So at a given level it is two promises, each about one ratio and a number. The best level
     is searched for.
 
-    >>> from ratebound import precision
+    >>> from ratebound._old import precision
     >>> fair = precision(sex="Female") >= 0.95 * precision()
     >>> fair, fair.at(0.7)
     (precision(sex == "Female") >= 0.95 * precision(), [0.95 * precision() <= 0.7, \

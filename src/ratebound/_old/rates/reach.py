@@ -24,7 +24,7 @@ PERCENT = 2.0  # if a bound on one share is at least this, a percentage is meant
 def check_reach(constraint: Constraint) -> None:
     """Raise ValueError if no model could keep `constraint`, or if every model keeps it by a slip.
 
-    >>> from ratebound import recall
+    >>> from ratebound._old import recall
     >>> check_reach(recall() >= 1.2)
     Traceback (most recent call last):
     ValueError: recall() >= 1.2: no model can keep this, since recall() is never above 1
@@ -71,7 +71,7 @@ def _range(constraint: Constraint) -> tuple[str, float, float, float]:
 def span(metric: Metric) -> tuple[float, float]:
     """A metric's smallest and largest possible values, whatever the data; infinite if not known.
 
-    >>> from ratebound import f_score, false_negatives, recall
+    >>> from ratebound._old import f_score, false_negatives, recall
     >>> span(2 * recall() - 1), span(f_score()), span(false_negatives())
     ((-1.0, 1.0), (0.0, 1.0), (0.0, inf))
     """

@@ -47,7 +47,7 @@ _CALLED = {
     "demographic_parity_ratio four_fifths_rule",
     "equal_opportunity(sex, slack=0.05)": "true_positive_rate_parity tpr_parity recall_parity "
     "equal_opportunity_difference equality_of_opportunity equalized_opportunity",
-    "equal_odds(sex, slack=0.05)": "equalized_odds equalised_odds equalized_odds_difference "
+    "equalized_odds(sex, slack=0.05)": "equal_odds equalised_odds equalized_odds_difference "
     "average_odds_difference",
     "equal_accuracy(sex, slack=0.05)": "error_rate_parity accuracy_parity overall_accuracy_equality",
     "minimum_accuracy(sex, at_least=0.8)": "bounded_group_loss",

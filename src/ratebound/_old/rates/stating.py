@@ -55,7 +55,7 @@ def goal(function: Callable[..., list[Any]]) -> GoalFunction:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> @rb.goal
     ... def minimum_negative_rate(groups, *, at_least):
     ...     return [rb.negative_rate(group) >= at_least for group in groups]

@@ -45,7 +45,7 @@ class Subset(Said):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> young = rb.column("age") < 25
     >>> young & ~rb.where(sex="Male")
     age < 25 and not sex == "Male"
@@ -188,7 +188,7 @@ class Decided(Subset):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.error_rate(rb.decided, sex="Female") <= 0.1
     error_rate(decided and sex == "Female") <= 0.1
     """
@@ -281,7 +281,7 @@ def where(**columns: Value | Iterable[Value]) -> Subset:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.where(sex="Female", race=("Black", "White"))
     sex == "Female" and race in ("Black", "White")
     """
@@ -308,7 +308,7 @@ def missing(name: Name) -> Subset:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.missing("workclass") & ~rb.missing("hours per week")
     missing(workclass) and not missing(column("hours per week"))
     """
@@ -331,7 +331,7 @@ def column(name: Name) -> Column:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> (rb.column("age") < 25) & ~(rb.column("hours per week") == 40)
     age < 25 and not column("hours per week") == 40
     """

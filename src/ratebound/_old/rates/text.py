@@ -81,7 +81,7 @@ def parse(text: str) -> Promise | Range:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> rb.parse('recall(sex == "Female" and age < 25) >= 0.95 * recall()')
     recall(sex == "Female" and age < 25) >= 0.95 * recall()
     >>> rb.parse('equal_opportunity(sex, race in ("Black", "White"), ratio=0.95)')

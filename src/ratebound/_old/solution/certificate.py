@@ -70,7 +70,7 @@ class Certificate(Documented):
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> from ratebound._old.solution.certificate import Certified
     >>> measured = {"value": 0.95, "bound": 0.9, "rows": 400, "rows_needed": 250, "method": "binomial"}
     >>> promise = Certified(rb.recall() >= 0.9, p_value=0.0002, holds=True, **measured)

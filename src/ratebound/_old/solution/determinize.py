@@ -108,7 +108,7 @@ def determinize(
     Examples
     --------
     >>> import numpy as np
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
     >>> people = rb.Population(X, X[:, 0] > 0)
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])

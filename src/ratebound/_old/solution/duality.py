@@ -72,7 +72,7 @@ def duality_gap(trace: Trace) -> DualityGap:
 
     Examples
     --------
-    >>> import ratebound as rb
+    >>> import ratebound._old as rb
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> people = rb.Population([[0], [1]] * 2, [0, 1, 1, 1], columns={"side": [0, 1] * 2})
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.6])

@@ -63,7 +63,7 @@ class AnyClassifier:
     def price(self, least: LeastViolation) -> LeastPrice | None:
         """The least objective with violations of at most `least`; None if the solver fails.
 
-        >>> from ratebound import Population, Problem, compile, error_rate, positive_rate
+        >>> from ratebound._old import Population, Problem, compile, error_rate, positive_rate
         >>> problem = Problem(error_rate(), [positive_rate() <= 0.25])
         >>> everything = AnyClassifier.on(compile(problem, Population(None, [0, 1, 1, 1])))
         >>> least = everything.price(everything.least(np.zeros(1), np.ones(1)))

@@ -294,7 +294,7 @@ class Stalled:
     It was not chosen by its violations there, so these never settle; better then means a lower sum of
     the objective and the worst violation.
 
-    >>> from ratebound import play
+    >>> from ratebound._old import play
     >>> stop = Stalled(patience=5)  # for play(..., stop=stop)
     """
 

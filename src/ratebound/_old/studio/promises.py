@@ -57,7 +57,7 @@ def _opportunity(opened: Opened, spec: Spec) -> list[Any]:
 
 
 def _odds(opened: Opened, spec: Spec) -> list[Any]:
-    return _goal(goals.equal_odds, opened, spec, slack=spec["bound"])
+    return _goal(goals.equalized_odds, opened, spec, slack=spec["bound"])
 
 
 def _goal(goal: Any, opened: Opened, spec: Spec, **options: Any) -> list[Any]:
@@ -238,7 +238,7 @@ RATES = {  # who gets what, in everyday words
 def said(constraint: Constraint) -> str:
     """A constraint in everyday words; the report's own sentence if there is no shorter one.
 
-    >>> from ratebound import parse
+    >>> from ratebound._old import parse
     >>> said(parse('positive_rate(sex == "F") >= 0.8 * positive_rate(sex == "M")'))
     'sex: F get a yes at least 80% as often as sex: M.'
     >>> said(parse('recall(age < 40) <= recall() + 0.05'))

@@ -134,7 +134,7 @@ def whole_of(problem: Problem, goal: NonlinearObjective) -> Problem:
 def gathered(sums: list[Expression]) -> tuple[tuple[Expression, ...], Array, Array]:
     """The different sums (q,) without constants, and the J sums by coefficients (J, q) and constants.
 
-    >>> from ratebound import recall
+    >>> from ratebound._old import recall
     >>> gathered([recall() + 1, Expression((), 2.0), 2 * recall()])[1:]
     (array([[1., 0.],
            [0., 0.],
