@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 import ratebound as rb
+import ratebound._old as old
 
 PUBLIC = {
     "words": """Area Constraint Expression Goal Guessed Range Rate Ratio Subset column constraint decided
         equal goal guessed missing parse rate ratio where""",
     "objectives": "g_mean h_mean kl_divergence largest smallest",
-    "rates": " ".join(rb.rates.named.RATES),  # listed once, in their own table
+    "rates": " ".join(old.rates.named.RATES),  # listed once, in their own table
     "goals": """accurate_coverage decision_rule egregious_examples equal_accuracy equalized_odds
         equal_opportunity limited_churn minimum_accuracy minimum_coverage minimum_recall
         no_lost_benefits not_worse_off statistical_parity steering_examples""",

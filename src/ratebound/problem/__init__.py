@@ -1,0 +1,1 @@
+"""What it means on rows: population, problem, compile, count, lines."""

@@ -1,0 +1,199 @@
+"""Columns as conditions compare them: distinct values in order, and the code of every row.
+
+`problem/comparison.py` states the rule by which values compare.
+"""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ratebound.problem.comparison import (
+    RELATIONS,
+    array_kind,
+    check_kinds,
+    compare_value,
+    fit_comparison,
+    in_utc,
+    kind_of_value,
+)
+from ratebound.rates.conditions import Compare, Name, is_missing
+
+LARGEST_EXACT_FLOAT = 2**53
+UNITS = ("D", "s", "ms", "us", "ns")  # of dates that are kept as they are
+
+
+class Encoded(NamedTuple):
+    """A column's distinct values, numbers before texts, and each row's index among them."""
+
+    values: Any  # (d,)
+    codes: Any  # (n,), -1 for rows without a value
+
+    @property
+    def words(self) -> set[str]:
+        """What the values are: "numbers", "text", "dates", or several of these."""
+        if not len(self.values):
+            return set()
+        if self.values.dtype.kind == "O":
+            return set(map(kind_of_value, self.values.tolist()))
+        return {array_kind(self.values.dtype).word}
+
+    def compare(self, leaf: Compare) -> Any:
+        """Return which rows (n,) meet a comparison with a value."""
+        is_unequal = leaf.relation == "!="
+        if not len(self.values):
+            return np.full(len(self.codes), is_unequal)
+        by_value = _compare_values(self.values, self.words, leaf)
+        return np.append(by_value, is_unequal)[self.codes]
+
+
+def _compare_values(values: Any, words: set[str], leaf: Compare) -> Any:
+    """Return which distinct values (d,) stand in a relation to that of a condition."""
+    if values.dtype.kind == "O":
+        check_kinds(leaf, words)
+        met = [compare_value(held, leaf.relation, leaf.value) for held in values.tolist()]
+        return np.array(met, dtype=bool)
+    fitted = fit_comparison(leaf, array_kind(values.dtype))
+    if isinstance(fitted, bool):
+        return np.full(len(values), fitted)
+    relation, value = fitted
+    if values.dtype.kind == "M":
+        value = np.datetime64(value)
+    return RELATIONS[relation](values, value)
+
+
+def encode_values(values: Any) -> Encoded:
+    """Return a column's distinct values and codes.
+
+    >>> encode_values(np.array(["b", None, "a", "b"], dtype=object)).codes
+    array([ 1, -1,  0,  1])
+    """
+    array = as_array(values)
+    if array.dtype.kind in "OU":
+        return _encode_objects(array.tolist())
+    array_kind(array.dtype)
+    if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] not in UNITS:
+        array = array.astype("M8[s]")
+    distinct, codes = np.unique(array, return_inverse=True)
+    is_gone = np.isnat(distinct) if array.dtype.kind == "M" else distinct != distinct
+    codes[is_gone[codes]] = -1  # they sort last, so other codes stay
+    return Encoded(distinct[~is_gone], codes)
+
+
+def _encode_objects(values: list[Any]) -> Encoded:
+    try:
+        cleaned = {value: _clean(value) for value in dict.fromkeys(values)}
+    except TypeError:
+        raise ValueError("holds lists or other values that do not compare") from None
+    present = set(cleaned.values()) - {None}
+    distinct = sorted(present, key=lambda value: (isinstance(value, str), value))
+    code_of = {value: code for code, value in enumerate(distinct)}
+    code_of[None] = -1
+    codes = np.array([code_of[cleaned[value]] for value in values])
+    if distinct and all(isinstance(value, np.datetime64) for value in distinct):
+        return Encoded(np.array(distinct, dtype="M8[us]"), codes)
+    return Encoded(as_objects(distinct), codes)
+
+
+def _clean(value: Any) -> Any:
+    """Return a value as it compares: moments in UTC, plain numbers, None if it is missing."""
+    if is_missing(value):
+        return None
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, datetime.datetime):
+        return np.datetime64(in_utc(value), "us")
+    if isinstance(value, datetime.date | np.datetime64):
+        return np.datetime64(value, "us")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Real | Decimal):
+        return value
+    raise ValueError(f"holds {value!r}: make its values texts, numbers or dates")
+
+
+# --- arrays that stay exact -----------------------------------------------------------------------
+
+
+def as_array(values: Any) -> Any:
+    """Return values (n,) as an array that keeps them exact; objects where no other type does."""
+    if isinstance(values, list | tuple):
+        return _read_list(values)
+    series = as_series(values)
+    if series is None:
+        return np.asarray(values)
+    return series.to_numpy() if _is_exact(series) else as_objects(series.to_list())
+
+
+def as_series(values: Any) -> Any:
+    """Return the column of a data frame as narwhals sees it, None for anything else."""
+    if isinstance(values, np.ndarray):
+        return None
+    import narwhals as nw
+
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    return series if isinstance(series, nw.Series) else None
+
+
+def _is_exact(series: Any) -> bool:
+    """Return True if NumPy holds a column's values as they are, gaps included."""
+    import narwhals as nw
+
+    dtype = series.dtype
+    if dtype.is_integer() or dtype == nw.Boolean:
+        return not series.is_null().any()  # with gaps whole numbers would become floats
+    if dtype == nw.Datetime:
+        return dtype.time_zone is None
+    return bool(dtype.is_float())
+
+
+def _read_list(values: Any) -> Any:
+    """Return a list as an array, of objects if another type would change its values."""
+    array = np.asarray(values)
+    if array.dtype.kind == "f" and any(map(_is_beyond_floats, values)):
+        return as_objects(values)
+    if array.dtype.kind == "U" and not all(isinstance(value, str) for value in values):
+        return as_objects(values)
+    return array
+
+
+def _is_beyond_floats(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) > LARGEST_EXACT_FLOAT
+
+
+def as_objects(values: Any) -> Any:
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
+
+def read_columns(table: Any) -> dict[Name, Any]:
+    """Return the columns of a mapping or a data frame as arrays, by name."""
+    if table is None:
+        return {}
+    if hasattr(table, "keys") and hasattr(table, "__getitem__") and not is_frame(table):
+        return {name: as_array(table[name]) for name in table.keys()}  # noqa: SIM118
+    return {name: as_array(table[name]) for name in list_names(table)}
+
+
+def is_frame(table: Any) -> bool:
+    """Return True for a data frame in memory that narwhals knows."""
+    if table is None or isinstance(table, np.ndarray | list | tuple | dict):
+        return False
+    import narwhals as nw
+
+    frame = nw.from_native(table, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("this table is lazy: collect it first, as in table.collect()")
+    return isinstance(frame, nw.DataFrame)
+
+
+def list_names(table: Any) -> list[Name]:
+    """Return the names of a data frame's columns."""
+    import narwhals as nw
+
+    return list(nw.from_native(table, eager_only=True).columns)

@@ -1,0 +1,222 @@
+"""The rule by which values meet conditions, for every container and engine.
+
+One rule holds wherever a column comes from, so that the same column gives the same rows:
+
+- None, NULL, NaN, NaT and pandas.NA are missing. A row without a value meets ``missing(column)``
+  and ``!=``, and no other comparison.
+- Numbers compare exactly, whatever type holds them: ``2**53 + 1`` is not ``2.0**53``, and a float32
+  0.1 is not 0.1. A number beside a decimal means its digits, so 0.1 equals the decimal 0.10. True is
+  1 and False is 0.
+- Texts compare as they are stored, blanks and empty texts included. Their order is that of their
+  code points. It is refused for a text that looks like a number, since "10" sorts before "9".
+- Dates and times compare with a text in ISO 8601, as in "2024-01-31" or "2024-01-31 08:30+01:00". A
+  date is its first moment. What has a time zone compares in UTC; a text without offset is in UTC.
+- Values of different kinds do not compare: a column of numbers has no row ``== "a"``, and saying so
+  is an error.
+
+An engine holds a column in one type, and engines disagree about values that the type cannot hold.
+`fit_comparison` therefore rewrites a comparison with a value that the type does hold.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import operator
+import re
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+import numpy as np
+
+from ratebound.rates.conditions import Compare, Name, Value
+
+RELATIONS = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+LIKE_A_NUMBER = re.compile(r"\s*[-+]?\s*[$€£¥]?\s*\d")
+LIKE_AN_ISO_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d")
+MANY_DIGITS = Context(prec=400)
+NANOSECONDS_START = datetime.datetime(1677, 9, 21, 0, 12, 43, 145225)
+NANOSECONDS_END = datetime.datetime(2262, 4, 11, 23, 47, 16, 854775)
+WORDS = {"text": "text", "date": "dates", "time": "dates"}  # all other kinds are numbers
+
+
+@dataclass(frozen=True)
+class ColumnKind:
+    """What a column holds: text, bool, int, float, single, decimal, date or time."""
+
+    name: str
+    low: Any = None  # of int and time
+    high: Any = None
+    digits: tuple[int, int] = (38, 0)  # of a decimal: all, and those after the point
+    unit: str = "us"  # of a time
+
+    @property
+    def word(self) -> str:
+        return WORDS.get(self.name, "numbers")
+
+
+def int_kind(bits: int, signed: bool = True) -> ColumnKind:
+    if signed:
+        return ColumnKind("int", -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return ColumnKind("int", 0, 2**bits - 1)
+
+
+def time_kind(unit: str) -> ColumnKind:
+    if unit == "ns":
+        return ColumnKind("time", NANOSECONDS_START, NANOSECONDS_END, unit=unit)
+    return ColumnKind("time", unit=unit)
+
+
+def array_kind(dtype: Any) -> ColumnKind:
+    """Return the kind of a NumPy array; an error starts with "holds" if conditions take none."""
+    if dtype.kind in "iu":
+        return int_kind(8 * dtype.itemsize, dtype.kind == "i")
+    if dtype.kind == "M":
+        unit = np.datetime_data(dtype)[0]
+        return ColumnKind("date") if unit == "D" else time_kind(unit)
+    if dtype.kind == "f" and dtype.itemsize in (4, 8):
+        return ColumnKind("single" if dtype.itemsize == 4 else "float")
+    if dtype.kind in "Ub":
+        return ColumnKind("text" if dtype.kind == "U" else "bool")
+    raise ValueError(f"holds values of type {dtype}: make them texts, numbers or dates")
+
+
+# --- one value ------------------------------------------------------------------------------------
+
+
+def kind_of_value(value: Any) -> str:
+    if isinstance(value, str):
+        return "text"
+    return "dates" if isinstance(value, datetime.date | np.datetime64) else "numbers"
+
+
+def compare_value(held: Any, relation: str, value: Value) -> bool:
+    """Return whether one value, which is not missing, stands in a relation to that of a condition."""
+    if isinstance(held, str) != isinstance(value, str):
+        return relation == "!="
+    if isinstance(held, Decimal) and not isinstance(value, str):
+        value = as_decimal(value)  # type: ignore[assignment]
+    return RELATIONS[relation](held, value)
+
+
+def as_decimal(value: Value) -> Decimal:
+    """Return the digits of a number, not those of its nearest binary number."""
+    return Decimal(repr(value + 0))  # type: ignore[operator]  # True is 1
+
+
+def read_moment(name: Name, value: Value) -> datetime.datetime:
+    """Return the moment in UTC that a text names."""
+    message = f"column {name!r} holds dates but is compared with {value!r}"
+    remedy = 'write a date as in "2024-01-31", or a time as in "2024-01-31 08:30"'
+    if not isinstance(value, str):
+        raise ValueError(f"{message}: {remedy}")
+    try:
+        moment = datetime.datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise ValueError(f"{message}: {remedy}") from None
+    return in_utc(moment)
+
+
+def in_utc(moment: datetime.datetime) -> datetime.datetime:
+    """Return a moment in UTC, without its time zone."""
+    if moment.tzinfo is None:
+        return moment
+    return moment.astimezone(datetime.UTC).replace(tzinfo=None)
+
+
+# --- a comparison and a column --------------------------------------------------------------------
+
+
+def check_kinds(leaf: Compare, words: set[str]) -> None:
+    """Raise if a value is of another kind than the column, or its order would be misleading."""
+    is_order = leaf.relation not in ("==", "!=")
+    if words == {"dates"}:
+        read_moment(leaf.column, leaf.value)
+        return
+    if words and (kind_of_value(leaf.value) not in words or (is_order and len(words) > 1)):
+        held = " and ".join(sorted(words))
+        raise ValueError(f"column {leaf.column!r} holds {held} but is compared with {leaf.value!r}")
+    if is_order and isinstance(leaf.value, str):
+        _check_text_order(leaf.column, leaf.value)
+
+
+def _check_text_order(name: Name, text: str) -> None:
+    if LIKE_A_NUMBER.match(text) and not LIKE_AN_ISO_DATE.match(text):
+        raise ValueError(
+            f"column {name!r} holds texts, which are ordered alphabetically, but {text!r} looks "
+            "like a number or a date: make it numbers, or write dates as in 2024-01-31"
+        )
+
+
+def fit_comparison(leaf: Compare, kind: ColumnKind) -> tuple[str, Any] | bool:
+    """Return the relation and a value that the kind holds, or whether all its values meet it."""
+    check_kinds(leaf, {kind.word})
+    relation: str = leaf.relation
+    if kind.name == "bool":
+        met = [truth for truth in (False, True) if RELATIONS[relation](truth, leaf.value)]
+        return ("==", met[0]) if len(met) == 1 else bool(met)
+    value, is_equal = floor_value(leaf, kind)
+    if relation in ("==", "!="):
+        return (relation, value) if is_equal else relation == "!="
+    if value is None:  # all values of this kind are above it
+        return relation in (">", ">=")
+    if not is_equal:
+        relation = "<=" if relation in ("<", "<=") else ">"
+    return relation, value
+
+
+def floor_value(leaf: Compare, kind: ColumnKind) -> tuple[Any, bool]:
+    """Return the largest value of a kind at or below that of a condition; whether they are equal."""
+    value: Any = leaf.value
+    if kind.name == "text":
+        return value, True
+    if kind.name in ("date", "time"):
+        return _floor_moment(read_moment(leaf.column, value), kind)
+    if kind.name == "decimal":
+        return _floor_decimal(as_decimal(value), kind)
+    if kind.name == "int":
+        floored = min(math.floor(value), kind.high)
+        return (floored, floored == value) if floored >= kind.low else (None, False)
+    return _floor_float(value, np.float32 if kind.name == "single" else np.float64)
+
+
+def _floor_float(value: Any, dtype: type) -> tuple[Any, bool]:
+    with np.errstate(over="ignore"):
+        try:
+            nearest = dtype(value)
+        except OverflowError:  # a whole number that no float holds
+            nearest = dtype(math.copysign(math.inf, value))
+        if float(nearest) > value:
+            nearest = np.nextafter(nearest, dtype(-math.inf))
+    return float(nearest), float(nearest) == value
+
+
+def _floor_decimal(value: Decimal, kind: ColumnKind) -> tuple[Decimal | None, bool]:
+    digits, after_point = kind.digits
+    step = Decimal(1).scaleb(-after_point)
+    largest = (Decimal(10) ** digits - 1).scaleb(-after_point, MANY_DIGITS)
+    floored = min(value.quantize(step, ROUND_FLOOR, MANY_DIGITS), largest)
+    return (floored, floored == value) if floored >= -largest else (None, False)
+
+
+def _floor_moment(moment: datetime.datetime, kind: ColumnKind) -> tuple[Any, bool]:
+    if kind.name == "date":
+        return moment.date(), moment.time() == datetime.time()
+    floored = moment
+    if kind.unit == "s":
+        floored = moment.replace(microsecond=0)
+    elif kind.unit == "ms":
+        floored = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    if kind.low is not None and moment < kind.low:
+        return None, False
+    if kind.high is not None:
+        floored = min(floored, kind.high)
+    return floored, floored == moment

@@ -1,0 +1,348 @@
+"""From a problem and rows to arrays: which cell a row is in, and what every decision in a cell is
+worth.
+
+A *cell* is a set of rows that all rates treat alike: rows in the same slices. A population may come
+in pieces: totals add up and the cells of pieces are merged, so no step needs all rows at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ratebound.problem.compiled import Block, Compiled
+from ratebound.problem.expand import Row, Threshold, expand
+from ratebound.problem.population import Pieces, Population, as_pieces, collect_classes
+from ratebound.problem.problem import Problem
+from ratebound.problem.slices import Classes, Slice, slices_among, slices_by_decision
+from ratebound.rates.sums import FIRST, Rate, Sum
+
+TOLERANCE = 1e-9  # of a constraint that no decisions can meet
+ROUNDING = 1e-12
+
+BlockKey = tuple[float | str, Any]  # a threshold and a column of amounts
+
+
+def compile(problem: Problem, rows: Any, **others: Any) -> Compiled:
+    """Return the problem on a first population and on others, which rates name with ``on=``."""
+    populations = {FIRST: as_pieces(rows)}
+    for name, other in others.items():
+        populations[name] = as_pieces(other)
+    return compile_pieces(problem, populations)
+
+
+def check_feasible(compiled: Compiled) -> None:
+    """Raise if one constraint alone asks for more than any decisions on these rows could give."""
+    least = compiled.least_values()[len(compiled.objective.pieces) :]
+    for row, violation in zip(compiled.rows, least, strict=True):
+        if violation > TOLERANCE:
+            raise ValueError(
+                f"{row.text}: no model can meet this on these rows; "
+                f"the best misses it by {violation:.3g}"
+            )
+
+
+def compile_pieces(
+    problem: Problem,
+    populations: Mapping[str, Pieces],
+    reference: Mapping[str, float] | None = None,
+    like: Compiled | None = None,
+) -> Compiled:
+    """Return the problem on pieces of populations.
+
+    Counts are out of `reference` rows, by default all that there are; goals are spelled out as in
+    `like`.
+    """
+    if like is None:
+        classes = Classes(*collect_classes(populations))
+        objective, rows = expand(problem, populations, classes)
+    else:
+        classes = like.classes
+        objective = like.objective
+        rows = list(like.rows)
+    sums = [(piece, str(problem.objective)) for piece in objective.pieces]
+    sums += [(row.sum, row.text) for row in rows]
+    coefficients = _Coefficients(classes, populations, reference)
+    for sum_, text in sums:
+        coefficients.register(sum_, text)
+    cell, bits = coefficients.assign_cells(populations)
+    offset, scale = coefficients.fill_rows(sums)
+    return Compiled(
+        problem=problem,
+        populations=dict(populations),
+        classes=classes,
+        objective=objective,
+        rows=tuple(rows),
+        cell=cell,
+        bits=bits,
+        slices=len(coefficients.slices),
+        blocks=coefficients.make_blocks(),
+        offset=offset,
+        scale=scale,
+        weights=_join_weights(populations),
+        thresholds=coefficients.find_thresholds(rows),
+        reference=coefficients.reference,
+    )
+
+
+def _join_weights(populations: Mapping[str, Pieces]) -> Any:
+    pieces = [piece for listed in populations.values() for piece in listed]
+    if all(piece.weights is None for piece in pieces):
+        return None
+    return np.concatenate([piece.row_weights for piece in pieces])
+
+
+class _Coefficients:
+    """What all sums need to know of the rows, read once, and then their coefficients."""
+
+    def __init__(
+        self,
+        classes: Classes,
+        populations: Mapping[str, Pieces],
+        reference: Mapping[str, float] | None,
+    ) -> None:
+        self.classes = classes
+        self.totals: dict[str, float] = {}  # weight of each population
+        for name, pieces in populations.items():
+            self.totals[name] = float(sum(piece.row_weights.sum() for piece in pieces))
+        self.reference = dict(reference or self.totals)
+        # slices in which a decision is worth something, by index
+        self.slices: dict[Slice, int] = {}
+        # of each slice, its weight times a column of amounts, or times 1 for None
+        self.weight: dict[tuple[Slice, Any], float] = {}
+        self.first_rate: dict[Slice, str] = {}  # for errors
+        self.amounts: dict[Any, Any] = {None: None}  # (n,) by column, 0 where no cost needs them
+        # by block, row, decision and slice
+        self.worth: dict[tuple[BlockKey, int, int, int], float] = defaultdict(float)
+        self.offset = np.zeros(0)
+        self.scale = np.ones(0)
+
+    # --- what is needed of the rows ---
+
+    def register(self, sum_: Sum, text: str) -> None:
+        """Register the slices of the rates of a sum."""
+        for rate in sum_.terms:
+            assert isinstance(rate, Rate)  # expand leaves no quotients
+            self._check_rate(rate, text)
+            if rate.among is not None:
+                for slice_ in slices_among(rate, self.classes):
+                    self._register_slice(rate, slice_, None)
+            for part in rate.counted:
+                by_decision = slices_by_decision(rate, part.event, self.classes)
+                depends_on_decision = len(set(by_decision)) > 1
+                for slice_ in _distinct_slices(by_decision):
+                    self._register_slice(rate, slice_, part.amounts)
+                    if depends_on_decision:
+                        self.slices.setdefault(slice_, len(self.slices))
+
+    def _register_slice(self, rate: Rate, slice_: Slice, amounts: Any) -> None:
+        self.weight[slice_, amounts] = 0.0
+        self.first_rate[slice_] = f"{rate}: population {rate.population!r}"
+
+    def _check_rate(self, rate: Rate, text: str) -> None:
+        name = rate.population
+        if name not in self.totals:
+            known = ", ".join(map(repr, self.totals))
+            raise ValueError(
+                f"{rate}: population {name!r} is not given, only {known}: pass it by its name, "
+                f"{name}=... (in {text})"
+            )
+        at = rate.option("at", 0.0)
+        moves_score = not isinstance(at, str) and at != 0
+        if moves_score and len(self.classes.values) > 2:
+            raise ValueError(
+                f"{rate}: with {len(self.classes.values)} classes no single score compares with "
+                f'{at}; name the threshold, as in at="cautious", and it is learned (in {text})'
+            )
+
+    # --- rows ---
+
+    def assign_cells(self, populations: Mapping[str, Pieces]) -> tuple[Any, Any]:
+        """Return the cell of every row (n,) and the bits of every cell, and add up weights."""
+        patterns: list[Any] = []
+        cells: list[Any] = []
+        amounts: dict[Any, list[Any]] = {}
+        for _, column in self.weight:
+            if column is not None:
+                amounts[column] = []
+        start = 0
+        for name, pieces in populations.items():
+            columns_of: dict[Slice, list[Any]] = defaultdict(list)
+            for slice_, column in self.weight:
+                if slice_.population == name:
+                    columns_of[slice_].append(column)
+            for piece in pieces:
+                bits = self._read_piece(piece, columns_of, amounts)
+                whole_rows = bits.view(f"V{bits.shape[1]}").ravel()
+                distinct, index = np.unique(whole_rows, return_inverse=True)
+                patterns.append(distinct)
+                cells.append(index + start)
+                start += len(distinct)
+        distinct, index = np.unique(np.concatenate(patterns), return_inverse=True)
+        self._join_amounts(amounts)
+        cell = index[np.concatenate(cells)].astype(np.int32)
+        return cell, distinct.view(np.uint8).reshape(len(distinct), -1)
+
+    def _join_amounts(self, amounts: Mapping[Any, list[Any]]) -> None:
+        for column, parts in amounts.items():
+            self.amounts[column] = np.concatenate(parts)
+            if not self.amounts[column].any():
+                raise ValueError(
+                    f"column {column!r} is used as a cost but is 0 in every row that it prices"
+                )
+
+    def _read_piece(
+        self,
+        piece: Population,
+        columns_of: Mapping[Slice, list[Any]],
+        amounts: dict[Any, list[Any]],
+    ) -> Any:
+        """Return the bits of a piece's rows; add up its weights, and append its amounts."""
+        width = max(1, math.ceil(len(self.slices) / 8))
+        bits = np.zeros((len(piece), width), dtype=np.uint8)
+        priced: list[tuple[Slice, Any, Any]] = []
+        needed = {column: np.zeros(len(piece), dtype=bool) for column in amounts}
+        for slice_, columns in columns_of.items():
+            mask = self._read_slice(piece, slice_)
+            index = self.slices.get(slice_)
+            if index is not None:
+                shift = np.uint8(7 - index % 8)
+                bits[:, index // 8] |= mask.astype(np.uint8) << shift
+            for column in columns:
+                if column is None:
+                    self.weight[slice_, None] += float(piece.row_weights[mask].sum())
+                else:  # amounts are read once it is known which rows need them
+                    needed[column] |= mask
+                    priced.append((slice_, column, mask))
+        for column, rows in needed.items():
+            of_rows = np.zeros(len(piece))
+            if rows.any():
+                of_rows = piece.amounts(column, rows)
+            amounts[column].append(of_rows)
+        for slice_, column, mask in priced:
+            weighted = piece.row_weights * amounts[column][-1]
+            self.weight[slice_, column] += float(weighted[mask].sum())
+        return bits
+
+    def _read_slice(self, piece: Population, slice_: Slice) -> Any:
+        try:
+            return slice_.mask(piece, self.classes)
+        except ValueError as error:
+            raise ValueError(f"{self.first_rate[slice_]}: {error}") from None
+
+    # --- coefficients ---
+
+    def fill_rows(self, sums: list[tuple[Sum, str]]) -> tuple[Any, Any]:
+        """Enter the coefficients of every sum as one row, and return offset and scale (p+m,)."""
+        self.offset = np.zeros(len(sums))
+        self.scale = np.ones(len(sums))
+        for number, (sum_, text) in enumerate(sums):
+            self._fill_row(number, sum_, text)
+        return self.offset, self.scale
+
+    def _fill_row(self, number: int, sum_: Sum, text: str) -> None:
+        self.offset[number] += sum_.constant
+        for rate, coefficient in sum_.terms.items():
+            assert isinstance(rate, Rate)
+            share = self._share_of_one_row(rate, text)
+            largest = 0.0
+            for part in rate.counted:
+                key = (rate.option("at", 0.0), part.amounts)
+                by_decision = slices_by_decision(rate, part.event, self.classes)
+                self._add_part(number, key, by_decision, coefficient * share * part.price)
+                for slice_ in _distinct_slices(by_decision):
+                    largest += part.price * share * self.weight[slice_, part.amounts]
+            unit = 1.0
+            if rate.among is None:
+                unit = rate.option("per", self.reference[rate.population])
+            is_cost = rate.name == "cost"
+            self.scale[number] = largest if is_cost else max(self.scale[number], unit)
+
+    def _add_part(
+        self, number: int, key: BlockKey, by_decision: list[Slice | None], worth: float
+    ) -> None:
+        """Enter one counted event: the first decision as offset, differences from it as worth."""
+        first = by_decision[0]
+        if first is not None:
+            self.offset[number] += worth * self.weight[first, key[1]]
+        for decision, slice_ in enumerate(by_decision[1:]):
+            if slice_ == first:
+                continue  # only differences between decisions matter
+            self._add_worth(number, key, decision, slice_, worth)
+            self._add_worth(number, key, decision, first, -worth)
+
+    def _add_worth(
+        self, number: int, key: BlockKey, decision: int, slice_: Slice | None, worth: float
+    ) -> None:
+        if slice_ is not None:
+            self.worth[key, number, decision, self.slices[slice_]] += worth
+
+    def _share_of_one_row(self, rate: Rate, text: str) -> float:
+        """Return what one counted row adds to the rate."""
+        name = rate.population
+        if rate.among is None:
+            return rate.option("per", self.reference[name]) / self.totals[name]
+        slices = slices_among(rate, self.classes)
+        rows = sum(self.weight[slice_, None] for slice_ in slices)
+        if rows > 0:
+            return 1 / rows
+        where = f"where {rate.condition}" if str(rate.condition) else "at all"
+        if any(len(slice_.by_label) > 1 for slice_ in slices):
+            where += " that has a label it counts"
+        raise ValueError(
+            f"{rate}: population {name!r} has no row (or no weight) {where}, so this rate does not "
+            f"exist here: widen the group, or leave the constraint out (in {text})"
+        )
+
+    # --- results ---
+
+    def make_blocks(self) -> tuple[Block, ...]:
+        keys: dict[BlockKey, None] = dict.fromkeys(key for key, *_ in self.worth)
+        if not keys:
+            keys[0.0, None] = None
+        rows = len(self.offset)
+        decisions = len(self.classes.values)
+        shape = (rows, decisions - 1, len(self.slices))
+        coefficients = {key: np.zeros(shape) for key in keys}
+        for (key, *index), worth in self.worth.items():
+            coefficients[key][tuple(index)] = worth
+        blocks = []
+        for at, column in keys:
+            block = Block(at, self.amounts[column], coefficients[at, column])
+            blocks.append(block)
+        return tuple(blocks)
+
+    def find_thresholds(self, rows: Iterable[Row]) -> dict[str, tuple[int, float, bool]]:
+        """Return every learned threshold that has a budget, by name."""
+        thresholds = {}
+        for row in rows:
+            if row.threshold is not None:
+                name, budget = row.threshold
+                thresholds[name] = self._find_threshold(budget)
+        return thresholds
+
+    def _find_threshold(self, budget: Threshold) -> tuple[int, float, bool]:
+        """Return the slice above a threshold, its budget of weight, and whether that is a most."""
+        rate = budget.rate
+        by_decision = slices_by_decision(rate, rate.counted[0].event, self.classes)
+        (slice_,) = _distinct_slices(by_decision)
+        weight = self.weight[slice_, None]
+        rows = weight
+        if rate.among is None:
+            rows = 1 / self._share_of_one_row(rate, str(rate))
+        wanted = budget.share * rows
+        if wanted > weight * (1 + ROUNDING) or weight == 0:
+            raise ValueError(
+                f"{rate}: there are no rows, or fewer than {budget.share:g}: ask for fewer rows, "
+                "or for a share of them, as in precision(top=0.1)"
+            )
+        return self.slices[slice_], wanted, budget.at_most
+
+
+def _distinct_slices(by_decision: list[Slice | None]) -> list[Slice]:
+    """Return the slices of all decisions, each once, in order."""
+    return list(dict.fromkeys(slice_ for slice_ in by_decision if slice_ is not None))

@@ -1,0 +1,342 @@
+"""A problem on rows: decisions become counts, and values are ``offset + counts · coefficients``.
+
+Scores are (K, A, n) for K models: A = 1 for two classes, where a score of 0 or more is a yes; else
+one for each class, where the largest decides, and the later of equals. Decisions are indices of
+classes (K, n).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ratebound.problem.objectives import Objective
+from ratebound.problem.population import Pieces, Population
+from ratebound.problem.problem import Problem
+
+if TYPE_CHECKING:
+    from ratebound.problem.expand import Row
+    from ratebound.problem.slices import Classes
+
+CHUNK = 4096  # cells whose bits are unpacked at a time, so that cells x slices never exist at once
+FEW_CODES = 2**20  # up to so many, codes are renumbered without sorting
+CODE_BITS = 31  # slices that a code of cells takes before it is renumbered
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The worth of decisions at one threshold, in units of a column of amounts if costs use it."""
+
+    at: float | str  # a number, or the name of a learned threshold
+    amounts: Any  # (n,) beside the weights, or None
+    coefficients: Any  # (p+m, D-1, slices): of decision d > 0, less that of decision 0
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """p pieces of the objective, then m constraints, met if at most 0; n rows; D decisions."""
+
+    problem: Problem
+    populations: Mapping[str, Pieces]
+    classes: Classes
+    objective: Objective
+    rows: tuple[Row, ...]  # (m,) what each constraint's row stands for
+    cell: Any  # (n,) of every row, populations one after another
+    bits: Any  # (cells, ceil(slices / 8)) packed: whether a cell is in a slice
+    slices: int
+    blocks: tuple[Block, ...]
+    offset: Any  # (p+m,)
+    scale: Any  # (p+m,) the unit in which violations compare: 1 for shares, else of counts or costs
+    weights: Any  # (n,) or None
+    thresholds: dict[
+        str, tuple[int, float, bool]
+    ]  # learned: slice above it, weight, whether at most that
+    reference: dict[str, float]  # how many rows of each population counts are out of
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.cell):,} rows, {len(self.bits):,} cells, {self.slices:,} slices"
+        return f"Compiled({len(self.rows)} constraints, {sizes})"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(row.text for row in self.rows)
+
+    @property
+    def decisions(self) -> int:
+        return len(self.classes.values)
+
+    # --- cells and slices ---
+
+    def unpack_cells(self, start: int, stop: int) -> Any:
+        """Return which of some cells are in which slices (stop - start, slices), as numbers."""
+        packed = self.bits[start:stop]
+        inside = np.unpackbits(packed, axis=1, count=self.slices)
+        return inside.astype(float)
+
+    def per_slice(self, counts: Any) -> Any:
+        """Sum numbers of cells (..., cells) over the cells of every slice (..., slices)."""
+        flat = counts.reshape(-1, len(self.bits))
+        total = np.zeros((len(flat), self.slices))
+        for start in range(0, len(self.bits), CHUNK):
+            stop = start + CHUNK
+            total += flat[:, start:stop] @ self.unpack_cells(start, stop)
+        return total.reshape(*counts.shape[:-1], self.slices)
+
+    def per_cell(self, worth: Any) -> Any:
+        """Sum numbers of slices (..., slices) over the slices of every cell (..., cells)."""
+        flat = worth.reshape(-1, self.slices)
+        parts = []
+        for start in range(0, len(self.bits), CHUNK):
+            parts.append(flat @ self.unpack_cells(start, start + CHUNK).T)
+        total = np.concatenate(parts, axis=1)
+        return total.reshape(*worth.shape[:-1], len(self.bits))
+
+    # --- counting ---
+
+    def count(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> Any:
+        """Return the weight of each decision but the first, in each cell: (B, K, D-1, cells)."""
+        scores = self.check_scores(scores)
+        known = self.choose_thresholds(scores) | dict(thresholds or {})
+        counts = []
+        for block in self.blocks:
+            at = block.at
+            if isinstance(at, str):
+                if at not in known:
+                    raise ValueError(
+                        f"the threshold {at!r} is learned: pass thresholds={{{at!r}: ...}}"
+                    )
+                at = known[at]
+            at = _broadcast_thresholds(scores, at)
+            of_models = []
+            for model in range(
+                len(scores)
+            ):  # one at a time, so that decisions of all never exist at once
+                one = slice(model, model + 1)
+                decisions = decide(scores[one], at[one])[0]
+                of_models.append(self._count(block, decisions))
+            counts.append(of_models)
+        return np.array(counts, dtype=float)
+
+    def count_decisions(self, decisions: Any) -> Any:
+        """Return the same for decisions (K, n) or (n,), as indices of classes."""
+        if any(block.at != 0 for block in self.blocks):
+            raise ValueError(
+                "these constraints move the threshold, so they need scores, not decisions"
+            )
+        decisions = np.atleast_2d(decisions)
+        is_fit = decisions.dtype.kind in "biu" and decisions.shape[1:] == self.cell.shape
+        if not is_fit or decisions.min() < 0 or decisions.max() >= self.decisions:
+            raise ValueError(
+                f"decisions are indices of classes, one for each of {len(self.cell):,} rows"
+            )
+        counts = []
+        for block in self.blocks:
+            counts.append([self._count(block, of_model) for of_model in decisions])
+        return np.array(counts, dtype=float)
+
+    def _count(self, block: Block, decisions: Any) -> Any:
+        """Count one model's decisions (n,) by cell (D-1, cells)."""
+        cells = len(self.bits)
+        index = self.cell + decisions.astype(np.int64) * cells
+        counts = np.bincount(index, self.weight_of(block), self.decisions * cells)
+        return counts[cells:].reshape(self.decisions - 1, cells)
+
+    def weight_of(self, block: Block) -> Any:
+        """Return the weight of every row times its amount (n,); None if all are 1."""
+        if block.amounts is None:
+            return self.weights
+        return block.amounts if self.weights is None else block.amounts * self.weights
+
+    def values(self, counts: Any) -> Any:
+        """Return the values (K, p+m) of counts, which may be sums of several counts."""
+        total = self.offset
+        for block, count in zip(self.blocks, counts, strict=True):
+            by_slice = self.per_slice(count)
+            total = total + np.einsum("kds,rds->kr", by_slice, block.coefficients, optimize=True)
+        return total
+
+    def evaluate(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
+        """Return the objective (K,), to be minimised, and the violations (K, m), met where <= 0.
+
+        For the scores of one model, both come without the first axis.
+        """
+        values = self.values(self.count(scores, thresholds))
+        pieces = len(self.objective.pieces)
+        objectives = self.objective.value(values[:, :pieces])
+        violations = values[:, pieces:]
+        if np.ndim(scores) == self._score_axes:
+            return objectives, violations
+        return objectives[0], violations[0]
+
+    @property
+    def _score_axes(self) -> int:
+        return 3 if self.decisions > 2 else 2
+
+    def check_scores(self, scores: Any) -> Any:
+        """Return scores as users give them, (n,), (K, n), (D, n) or (K, D, n), as (K, A, n)."""
+        array = np.asarray(scores)
+        rows = len(self.cell)
+        has_models = array.ndim == self._score_axes
+        shaped = array if has_models else array[None]
+        if self.decisions == 2:
+            shaped = shaped[:, None]
+        answers = self.decisions if self.decisions > 2 else 1
+        if (
+            array.dtype.kind not in "biuf"
+            or shaped.ndim != 3
+            or shaped.shape[1:] != (answers, rows)
+        ):
+            wanted = f"({answers}, {rows:,})" if answers > 1 else f"({rows:,},)"
+            raise ValueError(
+                f"scores of shape {array.shape}: expected {wanted} numbers for each model"
+            )
+        if not np.isfinite(shaped).all():
+            raise ValueError("scores hold NaN or infinite values, so there is no decision to count")
+        return shaped if shaped.dtype.kind == "f" else shaped.astype(float)
+
+    def choose_thresholds(self, scores: Any) -> dict[str, Any]:
+        """Return the best threshold (K, D-1) for these scores, of every one that has a budget."""
+        chosen = {}
+        for name, (index, weight, at_most) in self.thresholds.items():
+            if self.decisions > 2:
+                raise ValueError(f"{name!r} orders rows by one score, so it takes two classes")
+            inside = self._is_in_slice(index)[self.cell].astype(bool)
+            weights = np.ones(len(inside)) if self.weights is None else self.weights
+            pick = _lowest_within if at_most else _highest_above
+            of_models = []
+            for of_model in scores:
+                threshold = pick(weight, of_model[0][inside], weights[inside])
+                of_models.append([threshold])
+            chosen[name] = np.array(of_models)
+        return chosen
+
+    def _is_in_slice(self, index: int) -> Any:
+        """Return whether each cell is in a slice (cells,), as 0 or 1."""
+        byte = self.bits[:, index // 8]
+        shift = 7 - index % 8
+        return (byte >> shift) & 1
+
+    # --- bounds ---
+
+    def least_values(self) -> Any:
+        """Return the least value (p+m,) of every row by any decisions, each block by its own."""
+        total = self.offset.copy()
+        for block in self.blocks:
+            weight = np.bincount(self.cell, self.weight_of(block), len(self.bits))
+            for row, worth in enumerate(block.coefficients):
+                values, pattern_of_cell = self.worth_by_pattern(worth)
+                weight_of_pattern = np.bincount(pattern_of_cell, weight, len(values))
+                total[row] += weight_of_pattern @ values.min(axis=1)
+        return total
+
+    def worth_by_pattern(self, worth: Any) -> tuple[Any, Any]:
+        """Return one row's worth of decisions (patterns, D), and every cell's pattern.
+
+        A *pattern* is a set of cells that are in the same of the slices that the row uses.
+        """
+        code = np.zeros(len(self.bits), dtype=np.int64)
+        used = np.flatnonzero(worth.any(axis=0))
+        for number, index in enumerate(used.tolist(), start=1):
+            code = 2 * code + self._is_in_slice(index)
+            if number % CODE_BITS == 0:  # before codes overflow
+                code = _renumber(code)
+        pattern_of_cell = _renumber(code)
+        example = np.zeros(pattern_of_cell.max() + 1, dtype=np.int64)
+        example[pattern_of_cell] = np.arange(len(pattern_of_cell))
+        inside = np.unpackbits(self.bits[example], axis=1, count=self.slices)
+        of_first = np.zeros((len(example), 1))
+        of_others = inside[:, used] @ worth[:, used].T
+        return np.hstack([of_first, of_others]), pattern_of_cell
+
+    # --- the same on other rows, or changed ---
+
+    def with_margins(self, margins: Any) -> Compiled:
+        """Return the same with constraints tightened by margins (m,), in their units."""
+        offset = self.offset.copy()
+        offset[len(self.objective.pieces) :] += margins
+        return replace(self, offset=offset)
+
+    def with_features(self, encode: Callable[[Any], Any]) -> Compiled:
+        """Return the same with encoded features; constraints name columns as before."""
+        populations = {}
+        for name, pieces in self.populations.items():
+            populations[name] = [replace(piece, X=encode(piece.X)) for piece in pieces]
+        return replace(self, populations=populations)
+
+    def recompile(self, problem: Problem) -> Compiled:
+        """Return another problem on the same rows."""
+        from ratebound.problem.compile import compile_pieces
+
+        return compile_pieces(problem, self.populations, self.reference)
+
+    def select(self, rows: Any) -> Compiled:
+        """Return the same on some rows (n,): groups as on all, and counts out of as many."""
+        from ratebound.problem.compile import compile_pieces
+
+        mask = np.asarray(rows)
+        parts = {}
+        start = 0
+        for name, pieces in self.populations.items():
+            selected: list[Population] = []
+            for piece in pieces:
+                inside = mask[start : start + len(piece)]
+                start += len(piece)
+                if inside.any():
+                    selected.append(piece.select(inside))
+            if not selected:
+                raise ValueError(
+                    f"no row of population {name!r} is left, so nothing can be measured there"
+                )
+            parts[name] = selected
+        return compile_pieces(self.problem, parts, self.reference, like=self)
+
+
+def decide(scores: Any, at: Any = 0.0) -> Any:
+    """Return decisions (K, n) of scores (K, A, n) at a threshold: a number, or (K, D-1)."""
+    at = _broadcast_thresholds(scores, at)
+    if scores.shape[1] == 1:
+        return (scores[:, 0] >= at).astype(np.int64)
+    best = scores[:, 0].copy()
+    decisions = np.zeros(best.shape, dtype=np.int64)
+    for decision in range(1, scores.shape[1]):
+        score = scores[:, decision] - at[:, decision - 1 : decision]
+        np.copyto(decisions, decision, where=score >= best)
+        np.maximum(best, score, out=best)
+    return decisions
+
+
+def _broadcast_thresholds(scores: Any, at: Any) -> Any:
+    """Return thresholds (K, D-1) of every model; class 0 has none."""
+    shape = (len(scores), max(1, scores.shape[1] - 1))
+    return np.broadcast_to(np.asarray(at, dtype=scores.dtype), shape)
+
+
+def _renumber(code: Any) -> Any:
+    """Renumber codes from 0 in order."""
+    if code.max() < FEW_CODES:
+        occurs = np.bincount(code) > 0
+        return (np.cumsum(occurs) - 1)[code]
+    return np.unique(code, return_inverse=True)[1].ravel()
+
+
+def _lowest_within(weight: float, scores: Any, weights: Any) -> float:
+    """Return the lowest threshold that at most this weight of rows passes."""
+    order = np.argsort(-scores, kind="stable")
+    passed = np.cumsum(weights[order])
+    first = int(np.searchsorted(passed, weight, side="right"))
+    if first == len(scores):
+        return float(scores.min())
+    return float(np.nextafter(scores[order[first]], np.inf))
+
+
+def _highest_above(weight: float, scores: Any, weights: Any) -> float:
+    """Return the highest threshold that at least this weight of rows passes."""
+    order = np.argsort(-scores, kind="stable")
+    passed = np.cumsum(weights[order])
+    last = int(np.searchsorted(passed, weight * (1 - ROUNDING)))
+    last = min(last, len(order) - 1)
+    return float(scores[order[last]])

@@ -1,0 +1,136 @@
+"""Objectives as functions of linear sums: a sum itself, with ratios in it, or the worst or mean of
+several.
+
+`value` and `slope` are all that an outer loop around a linear solver needs: it minimises the
+tangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ratebound.rates.sums import LINEAR, RANKING, Quotient, Shape, Sum
+
+SMALLEST_MEMBER = 1e-6  # below it the slope of a mean is taken as there
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A function to minimise, of the values (p,) of its pieces.
+
+    A *piece* is a linear sum, a *member* is a sum as the user wrote it: member k of the shape is
+    ``x[linear[k]] + Σ coefficient x[top] / x[bottom]``.
+    """
+
+    pieces: tuple[Sum, ...]
+    linear: tuple[int, ...]  # of every member, its piece without ratios
+    ratios: tuple[
+        tuple[tuple[float, int, int], ...], ...
+    ]  # of every member: coefficient, top, bottom
+    shape: str  # "sum" if there is one member
+    sign: float  # -1 to maximise
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the objective is linear, so that one solve is enough."""
+        return self.shape == "sum" and not any(self.ratios)
+
+    def members(self, x: Any) -> Any:
+        """Return the values (..., k) of the members; a ratio over 0 is 0."""
+        members = []
+        for linear, ratios in zip(self.linear, self.ratios, strict=True):
+            total = np.array(x[..., linear], dtype=float)
+            for coefficient, top, bottom in ratios:
+                total += coefficient * _divide(x[..., top], x[..., bottom])
+            members.append(total)
+        return np.stack(members, axis=-1)
+
+    def value(self, x: Any) -> Any:
+        """Return what is minimised (...,), of pieces (..., p)."""
+        members = self.members(x)
+        count = members.shape[-1]
+        positive = np.maximum(members, 0)
+        if self.shape == "g_mean":
+            value = np.prod(positive, axis=-1) ** (1 / count)
+        elif self.shape == "h_mean":
+            with np.errstate(divide="ignore"):
+                inverse = 1 / positive
+            value = count / inverse.sum(axis=-1)
+        elif self.shape == "largest":
+            value = members.max(axis=-1)
+        elif self.shape == "smallest":
+            value = members.min(axis=-1)
+        else:
+            value = members[..., 0]
+        return self.sign * value
+
+    def slope(self, x: Any) -> Any:
+        """Return the derivative (p,) at pieces (p,); of a smallest or largest, the worst's."""
+        slope = np.zeros(len(self.pieces))
+        weights = self._member_weights(x)
+        for weight, linear, ratios in zip(weights, self.linear, self.ratios, strict=True):
+            slope[linear] += weight
+            for coefficient, top, bottom in ratios:
+                if x[bottom] > 0:
+                    slope[top] += weight * coefficient / x[bottom]
+                    slope[bottom] -= weight * coefficient * x[top] / x[bottom] ** 2
+        return self.sign * slope
+
+    def _member_weights(self, x: Any) -> Any:
+        """Return the derivative (k,) of the shape by its members."""
+        members = self.members(x)
+        count = len(members)
+        if self.shape in ("g_mean", "h_mean"):
+            safe = np.maximum(members, SMALLEST_MEMBER)
+            mean = abs(self.value(x))
+            return mean / count / safe if self.shape == "g_mean" else mean**2 / count / safe**2
+        worst = 0
+        if self.shape == "largest":
+            worst = members.argmax()
+        elif self.shape == "smallest":
+            worst = members.argmin()
+        weights = np.zeros(count)
+        weights[worst] = 1.0
+        return weights
+
+
+def build_objective(
+    sense: str, goal: Sum | Shape, as_quotient: Callable[[Any], Quotient]
+) -> Objective:
+    """Return the objective as a function of linear sums."""
+    pieces: list[Sum] = []
+    linear = []
+    ratios = []
+    for member in goal.parts if isinstance(goal, Shape) else (goal,):
+        if any(quantity.form == RANKING for quantity in member.nonlinear):
+            raise ValueError(
+                f"{member} ranks rows: it can be constrained, as in {member} >= 0.8, not optimised"
+            )
+        linear.append(len(pieces))
+        pieces.append(_keep_linear(member))
+        of_member = []
+        for ratio in member.nonlinear:
+            quotient = as_quotient(ratio)
+            top = len(pieces)
+            of_member.append((member.terms[ratio], top, top + 1))
+            pieces += [quotient.top, quotient.bottom]
+        ratios.append(tuple(of_member))
+    shape = goal.name if isinstance(goal, Shape) else "sum"
+    sign = 1.0 if sense == "minimize" else -1.0
+    return Objective(tuple(pieces), tuple(linear), tuple(ratios), shape, sign)
+
+
+def _divide(top: Any, bottom: Any) -> Any:
+    zeros = np.zeros(np.shape(top))
+    return np.divide(top, bottom, out=zeros, where=bottom > 0)
+
+
+def _keep_linear(member: Sum) -> Sum:
+    terms = [
+        (quantity, number) for quantity, number in member.terms.items() if quantity.form == LINEAR
+    ]
+    return Sum(terms, member.constant)

@@ -1,0 +1,333 @@
+"""Rows in memory: labels, columns, weights and features. A list of populations is pieces of one.
+
+`mask` says which rows meet a condition, by the rule of comparison in `problem/columns.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ratebound.problem.columns import Encoded, as_array, check_comparable, encode_values
+from ratebound.rates.conditions import (
+    All,
+    AnyOf,
+    Compare,
+    Condition,
+    Decided,
+    In,
+    Missing,
+    Name,
+    Not,
+    Value,
+    as_value,
+    format_column,
+    format_value,
+    suggest_name,
+)
+
+# Labels of which one is the yes, though rows may hold only the other; the last of each is yes.
+PAIRS = ((0, 1), (-1, 1), (False, True), ("no", "yes"), ("No", "Yes"), ("n", "y"), ("N", "Y"),
+         ("false", "true"), ("False", "True"), ("0", "1"), ("-1", "1"))  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Rows with what is known of them. Classes are in order; of two, the last is yes."""
+
+    X: Any = None  # (n, ...) features, dense or sparse
+    y: Any = None  # (n,) labels
+    columns: Any = None  # a mapping of names to (n,) values, or a table
+    weights: Any = None  # (n,) how many rows each stands for
+    classes: Sequence[Any] | None = None
+    refer: str | None = None  # the decision to ask a person: a class that no label has
+    _: KW_ONLY
+    positive: Any = None  # the label that is yes, if not the last of two
+    allow_absent: bool = False  # whether a condition may name a value that no row has
+
+    def __post_init__(self) -> None:
+        columns = {}
+        if self.columns is not None:
+            columns = {name: as_array(self.columns[name]) for name in _list_names(self.columns)}
+        y = None if self.y is None else as_array(self.y)
+        weights = None if self.weights is None else np.asarray(self.weights, dtype=float)
+        _check_weights(weights)
+        classes = _read_classes(y, self.classes, self.positive)
+        size = _count_rows({"X": self.X, "y": y, "weights": weights}, columns)
+        fields = {
+            "size": size,
+            "y": y,
+            "columns": columns,
+            "weights": weights,
+            "classes": classes,
+            "positive": None,  # the order of the classes says it
+            "encoded": {},  # columns that were read
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return self.size  # type: ignore[attr-defined]
+
+    @property
+    def row_weights(self) -> Any:
+        return np.ones(len(self)) if self.weights is None else self.weights
+
+    def select(self, rows: Any) -> Population:
+        """Return the chosen rows, by a mask or by indices."""
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        return replace(
+            self,
+            X=None if self.X is None else _select_rows(self.X, rows),
+            y=None if self.y is None else self.y[rows],
+            columns=columns,
+            weights=None if self.weights is None else self.weights[rows],
+            allow_absent=True,
+        )
+
+    # --- columns ---
+
+    def encode(self, name: Name | None) -> Encoded:
+        """Return the distinct values of a column, or of y if None, and every row's code."""
+        cache: dict[Any, Any] = self.encoded  # type: ignore[attr-defined]
+        if name not in cache:
+            try:
+                cache[name] = encode_values(self._find_column(name))
+            except ValueError as error:
+                if not str(error).startswith("holds"):
+                    raise
+                raise ValueError(f"column {name!r} {error}") from None
+        return cache[name]
+
+    def _find_column(self, name: Name | None) -> Any:
+        if name is None:
+            return self.y
+        if name in self.columns:
+            return self.columns[name]
+        is_feature = isinstance(name, int) and getattr(self.X, "ndim", 0) == 2
+        if is_feature and name < self.X.shape[1]:
+            return np.asarray(self.X[:, name])
+        raise ValueError(f"there is no column {name!r}{suggest_name(name, self.columns)}")
+
+    def list_values(self, name: Name) -> list[Value | None]:
+        """Return the distinct values of a column in order, None last if some row has none."""
+        column = self.encode(name)
+        values = column.values.tolist()
+        if column.values.dtype.kind == "M":
+            values = column.values.astype("M8[us]").tolist()
+        if not (column.codes < 0).any():
+            return values
+        if all(isinstance(value, float) and value.is_integer() for value in values):
+            values = list(map(int, values))  # tables store whole numbers with gaps as floats
+        return [*values, None]
+
+    def decode(self, name: Name) -> Any:
+        """Return the values of a column (n,) as objects, None where there is none."""
+        values = self.list_values(name)
+        if values[-1:] != [None]:
+            values.append(None)
+        objects = np.empty(len(values), dtype=object)
+        objects[:] = values
+        return objects[self.encode(name).codes]
+
+    def list_combinations(self, names: list[Name]) -> set[tuple[Value | None, ...]]:
+        """Return the combinations of the columns' values that occur."""
+        combined = np.zeros(len(self), dtype=np.int64)
+        for name in names:
+            column = self.encode(name)
+            combined = combined * (len(column.values) + 1) + column.codes
+        _, first_rows = np.unique(combined, return_index=True)
+        columns = [self.decode(name)[first_rows].tolist() for name in names]
+        return set(zip(*columns, strict=True))
+
+    def class_indices(self, name: Name | None, classes: tuple[Value, ...]) -> Any:
+        """Return the class of every row's label, or of its value in a column of decisions (n,)."""
+        cache: dict[Any, Any] = self.encoded  # type: ignore[attr-defined]
+        if (name, classes) not in cache:
+            column = self.encode(name)
+            self._check_classes(name, column, classes)
+            indices = [classes.index(value) for value in column.values.tolist()]
+            index_of_value = np.array(indices, dtype=np.int64)
+            cache[name, classes] = index_of_value[column.codes]
+        return cache[name, classes]
+
+    def _check_classes(
+        self, name: Name | None, column: Encoded, classes: tuple[Value, ...]
+    ) -> None:
+        unknown = [value for value in column.values.tolist() if value not in classes]
+        if (column.codes < 0).any():
+            unknown.append(None)
+        if unknown:
+            where = "y" if name is None else f"the column {name!r} of a live model's decisions"
+            known = ", ".join(map(format_value, classes))
+            raise ValueError(
+                f"{where} holds {unknown[0]!r}, which is not one of the classes {known}"
+            )
+
+    def amounts(self, name: Name, needed: Any) -> Any:
+        """Return the amounts (n,) of a column that costs use, 0 where not `needed` (n,)."""
+        column = self.encode(name)
+        if column.kinds - {"numbers"}:
+            raise ValueError(f"column {name!r} is used as a cost, but does not hold numbers")
+        amounts = np.append(column.values.astype(float), 0.0)[column.codes]
+        if (amounts < 0).any() or not np.isfinite(amounts).all():
+            raise ValueError(
+                f"column {name!r} is used as a cost: costs are finite and not negative"
+            )
+        missing = int(((column.codes < 0) & needed).sum())
+        if missing:
+            raise ValueError(
+                f"column {name!r} has no value in {missing:,} rows whose errors it prices: "
+                f"leave them out, as in cost(not missing({format_column(name)}), ...)"
+            )
+        return np.where(needed, amounts, 0.0)
+
+    # --- conditions ---
+
+    def mask(self, condition: Condition) -> Any:
+        """Return which rows meet a condition (n,)."""
+        if isinstance(condition, Not):
+            return ~self.mask(condition.part)
+        if isinstance(condition, All):
+            met = np.ones(len(self), dtype=bool)
+            for part in condition.parts:
+                met &= self.mask(part)
+            return met
+        if isinstance(condition, AnyOf):
+            met = np.zeros(len(self), dtype=bool)
+            for part in condition.parts:
+                met |= self.mask(part)
+            return met
+        if isinstance(condition, Decided):  # the rate's event says so; any row may be decided
+            return np.ones(len(self), dtype=bool)
+        if isinstance(condition, Missing):
+            return self.encode(condition.column).codes < 0
+        if isinstance(condition, In):
+            met = np.zeros(len(self), dtype=bool)
+            for value in condition.values:
+                met |= self._compare(condition.column, "==", value)
+            return met
+        assert isinstance(condition, Compare), condition
+        return self._compare(condition.column, condition.relation, condition.value)
+
+    def _compare(self, name: Name, relation: str, value: Value) -> Any:
+        column = self.encode(name)
+        check_comparable(name, column, relation, value)
+        is_checked = relation in ("==", "!=") and not self.allow_absent
+        if is_checked and not column.meets("==", value).any():
+            hint = suggest_name(value, column.values.tolist())
+            raise ValueError(f"no row has {format_column(name)} == {format_value(value)}{hint}")
+        return column.meets(relation, value)
+
+
+def _count_rows(parts: Mapping[str, Any], columns: Mapping[Name, Any]) -> int:
+    named = dict(parts)
+    for name, values in columns.items():
+        named[f"column {name!r}"] = values
+    sizes = {}
+    for name, part in named.items():
+        if part is not None:
+            sizes[name] = part.shape[0] if hasattr(part, "shape") else len(part)
+    if len(set(sizes.values())) != 1 or 0 in sizes.values():
+        raise ValueError(
+            f"all parts of a population need the same number of rows, not 0, got {sizes}"
+        )
+    return next(iter(sizes.values()))
+
+
+def _list_names(columns: Any) -> list[Name]:
+    """Return the names of a mapping, or of a table of pandas, polars or PyArrow."""
+    for attribute in ("column_names", "columns"):
+        if hasattr(columns, attribute):
+            return list(getattr(columns, attribute))
+    return list(columns)
+
+
+def _check_weights(weights: Any) -> None:
+    if weights is None:
+        return
+    are_valid = np.isfinite(weights).all() and weights.min(initial=0) >= 0
+    if not are_valid or not weights.any():
+        raise ValueError("weights are finite, not negative, and not all zero")
+
+
+def _select_rows(features: Any, rows: Any) -> Any:
+    is_matrix = hasattr(features, "shape") and not hasattr(
+        features, "iloc"
+    )  # a table selects columns
+    return features[rows] if is_matrix else np.asarray(features)[rows]
+
+
+# --- classes --------------------------------------------------------------------------------------
+
+
+def _read_classes(y: Any, classes: Sequence[Any] | None, positive: Any) -> tuple[Value, ...] | None:
+    """Return the classes in order, the yes last of two; None if nothing tells them."""
+    if classes is not None and positive is not None:
+        raise ValueError(
+            "classes= says which label is yes, as the last of two, so leave out positive="
+        )
+    if classes is None and y is None:
+        return None
+    if classes is None:
+        classes = _find_classes(encode_values(y).values.tolist(), positive)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds only {list(classes)}, but two classes are needed: give classes=[no, yes]"
+        )
+    return tuple(map(as_value, classes))
+
+
+def _find_classes(labels: list[Any], positive: Any) -> list[Any]:
+    if positive is None:
+        return _find_pair(labels) or labels
+    pair = _find_pair([*labels, positive]) or labels
+    negatives = [label for label in pair if label != positive]
+    if positive not in pair or len(negatives) != 1:
+        raise ValueError(
+            f"positive={positive!r} is one of two labels, but y holds {labels[:5]}: "
+            "give classes=[no, yes]"
+        )
+    return [*negatives, positive]
+
+
+def _find_pair(labels: list[Any]) -> list[Any] | None:
+    """Return the known pair that the labels belong to, if any."""
+    for pair in PAIRS:
+        types = {isinstance(label, bool) for label in (*pair, *labels)}  # True equals 1
+        if labels and len(types) == 1 and set(labels) <= set(pair):
+            return list(pair)
+    return None
+
+
+def collect_classes(populations: Mapping[str, Pieces]) -> tuple[tuple[Value, ...], int]:
+    """Return all decisions, a referral last, and how many of them are labels."""
+    pieces = [piece for population in populations.values() for piece in population]
+    listed = [piece.classes for piece in pieces if piece.classes is not None]
+    labels: tuple[Value, ...] = (False, True)
+    if listed:
+        labels = tuple(dict.fromkeys(value for classes in listed for value in classes))
+    if len({frozenset(classes) for classes in listed}) > 1:  # pieces may lack a class
+        labels = tuple(sorted(labels, key=lambda value: (isinstance(value, str), value)))
+    for piece in pieces:
+        if piece.refer is not None:
+            return (*labels, piece.refer), len(labels)
+    return labels, len(labels)
+
+
+# --- pieces ---------------------------------------------------------------------------------------
+
+Pieces = Sequence[Population]  # of one population: read one after another, never together
+
+
+def as_pieces(population: Any) -> Pieces:
+    """Return a population's pieces, itself alone or those listed, each of which may lack values."""
+    pieces = [population] if isinstance(population, Population) else list(population)
+    if not pieces or not all(isinstance(piece, Population) for piece in pieces):
+        raise TypeError(f"rows are a rb.Population, or a list of its pieces, got {population!r}")
+    if len(pieces) == 1:
+        return pieces
+    return [replace(piece, allow_absent=True) for piece in pieces]

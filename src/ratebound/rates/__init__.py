@@ -1,0 +1,1 @@
+"""What may be said: conditions, sums, the table of rates, goals, text. Nothing here holds data."""

@@ -1,0 +1,541 @@
+"""Rates, sums of rates, and constraints on them, in one normal form that prints as it was written.
+
+A `Sum` is quantities with coefficients plus a constant. A quantity is a `Rate`, a `Quotient` of two
+sums, or a `Computed` number. A `Constraint` bounds a sum by two others. Nothing here holds data.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ratebound.rates.conditions import EVERYONE, Condition, Every, Value, format_value, leaves
+
+FIRST = "train"  # the population of rates without ``on=``
+LINEAR, RATIO, RANKING, COMPUTED = "linear", "ratio", "ranking", "computed"
+# Options of rates, in the order they are printed. No keyword that names a column is one of them.
+OPTIONS = (
+    "of", "label", "predicted", "false_negative", "false_positive", "column", "beta", "versus",
+    "by", "on", "at", "bins", "top", "per",
+)  # fmt: skip
+
+
+class Written:
+    """Something that prints as its user wrote it."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is counted: rows and decisions where an event of the table holds, at a price."""
+
+    event: str  # such as "d & ~y"; the table has the language
+    price: float = 1.0
+    amounts: str | int | None = None  # the column whose amount multiplies the price of each row
+
+
+@dataclass(frozen=True, repr=False)
+class Rate(Written):
+    """How often the counted events happen among some rows.
+
+    A rate carries what it counts, so nothing looks up its name later. The name and options are
+    words.
+    """
+
+    name: str
+    condition: Condition
+    options: tuple[tuple[str, Value], ...]
+    counted: tuple[Part, ...]
+    among: tuple[Part, ...] | None  # None for a count
+
+    def option(self, name: str, default: Any = None) -> Any:
+        return dict(self.options).get(name, default)
+
+    @property
+    def population(self) -> str:
+        return self.option("on", FIRST)
+
+    @property
+    def form(self) -> str:
+        """A ratio if decisions change the denominator, a ranking if thresholds are chosen."""
+        if self.option("top") is not None or self.option("bins") is not None:
+            return RANKING
+        if self.among is not None and mentions_letter(self.among, "d"):
+            return RATIO
+        return LINEAR
+
+    def with_options(self, **changed: Any) -> Rate:
+        """Return the same rate with other options; None leaves one out."""
+        options = dict(self.options) | changed
+        ordered = [(name, options[name]) for name in OPTIONS if options.get(name) is not None]
+        return replace(self, options=tuple(ordered))
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        return (self,)
+
+    def map(self, change: Callable[[Rate], Rate]) -> Rate:
+        return change(self)
+
+    def __str__(self) -> str:
+        words = [f"{name}={format_value(value)}" for name, value in self.options]
+        if self.condition != EVERYONE:
+            words.insert(0, str(self.condition))
+        return f"{self.name}({', '.join(words)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Quotient(Written):
+    """One sum over another that is never negative. Where that is 0, every bound is met."""
+
+    top: Sum
+    bottom: Sum
+    form = RATIO
+
+    def __post_init__(self) -> None:
+        coefficients = self.bottom.terms.values()
+        if not coefficients or self.bottom.constant < 0 or min(coefficients) < 0:
+            raise ValueError(
+                f"cannot divide by {self.bottom}: a denominator is a sum of rates without minus, "
+                "so it is never negative; write negative_rate() for 1 - positive_rate()"
+            )
+        for side in (self.top, self.bottom):
+            if side.nonlinear:
+                raise ValueError(
+                    f"{self}: {side.nonlinear[0]} is a ratio and cannot be divided again"
+                )
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        return self.top.rates + self.bottom.rates
+
+    def map(self, change: Callable[[Rate], Rate]) -> Quotient:
+        return Quotient(self.top.map(change), self.bottom.map(change))
+
+    def __str__(self) -> str:
+        return f"{_format_side(self.top)} / {_format_side(self.bottom)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Computed(Written):
+    """A number that a function computes from a model and rows; `constraint` bounds one."""
+
+    name: str
+    value: Callable[[Any, Any], Any] = field(compare=False)  # what multipliers and reports see
+    proxy: Callable[[Any, Any], Any] = field(compare=False)  # what the model descends
+    population: str = FIRST  # whose rows the functions see
+    exact: bool = False  # whether multipliers see the value on all rows, not on a batch
+    scale: float = 1.0  # the unit in which its violation compares with those of rates
+    form = COMPUTED
+    rates = ()
+
+    def map(self, change: Callable[[Rate], Rate]) -> Computed:
+        return self
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Quantity = Rate | Quotient | Computed
+
+
+class Sum(Written):
+    """Quantities with coefficients, plus a constant; the order of terms is no difference."""
+
+    __array_ufunc__ = None  # NumPy numbers leave arithmetic and comparisons to this class
+
+    def __init__(self, terms: Iterable[tuple[Quantity, float]] = (), constant: float = 0.0) -> None:
+        merged: dict[Quantity, float] = {}
+        for quantity, coefficient in terms:
+            merged[quantity] = merged.get(quantity, 0.0) + coefficient
+        self.terms = {quantity: number for quantity, number in merged.items() if number != 0}
+        self.constant = float(constant)
+        numbers = (self.constant, *self.terms.values())
+        if not all(map(math.isfinite, numbers)):
+            raise ValueError("a number in this sum of rates is not finite")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sum):
+            return NotImplemented
+        return self.constant == other.constant and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.terms.items()), self.constant))
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """Every rate in it once, including those inside quotients."""
+        return _collect_rates(self.terms)
+
+    @property
+    def nonlinear(self) -> list[Quantity]:
+        return [quantity for quantity in self.terms if quantity.form != LINEAR]
+
+    def map(self, change: Callable[[Rate], Rate]) -> Sum:
+        """Return the same sum with every rate replaced; terms that become equal are merged."""
+        terms = [(quantity.map(change), number) for quantity, number in self.terms.items()]
+        return Sum(terms, self.constant)
+
+    def __add__(self, other: Any) -> Sum:
+        other = as_sum(other)
+        terms = [*self.terms.items(), *other.terms.items()]
+        return Sum(terms, self.constant + other.constant)
+
+    def __mul__(self, factor: Any) -> Sum:
+        if isinstance(factor, Sum) and not factor.terms:
+            factor = factor.constant
+        if isinstance(factor, Sum):
+            if not self.terms:
+                return factor * self.constant
+            raise TypeError(f"cannot multiply {self} by {factor}: multiply rates by numbers only")
+        number = as_number(factor)
+        terms = [(quantity, coefficient * number) for quantity, coefficient in self.terms.items()]
+        return Sum(terms, self.constant * number)
+
+    def __truediv__(self, divisor: Any) -> Sum:
+        divisor = as_sum(divisor)
+        if divisor.terms:
+            return Sum([(Quotient(self, divisor), 1.0)])
+        number = divisor.constant
+        if number == 0:
+            raise ValueError(f"cannot divide {self} by zero")
+        terms = [(quantity, coefficient / number) for quantity, coefficient in self.terms.items()]
+        return Sum(terms, self.constant * (1 / number))
+
+    def __rtruediv__(self, number: Any) -> Sum:
+        return as_sum(number) / self
+
+    def __neg__(self) -> Sum:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Sum:
+        return self + -as_sum(other)
+
+    def __rsub__(self, other: Any) -> Sum:
+        return -self + other
+
+    def __abs__(self) -> Distance:
+        return Distance(self)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __le__(self, other: Any) -> Constraint:
+        return compare(self, "<=", other)
+
+    def __ge__(self, other: Any) -> Constraint:
+        return compare(self, ">=", other)
+
+    def __lt__(self, other: Any) -> Any:
+        raise TypeError("rates take no strict bounds: write <= instead of <")
+
+    def __gt__(self, other: Any) -> Any:
+        raise TypeError("rates take no strict bounds: write >= instead of >")
+
+    def __str__(self) -> str:
+        text = ""
+        first_coefficient = next(iter(self.terms.values()), 0.0)
+        constant_first = self.constant > 0 > first_coefficient  # 1 - recall()
+        if constant_first:
+            text = format_number(self.constant)
+        for quantity, coefficient in self.terms.items():
+            size = str(quantity)
+            if abs(coefficient) != 1:
+                size = f"{format_number(abs(coefficient))} * {quantity}"
+            text += _format_signed(coefficient, size, first=not text)
+        if not text or (self.constant and not constant_first):
+            size = format_number(abs(self.constant))
+            text += _format_signed(self.constant, size, first=not text)
+        return text
+
+
+@dataclass(frozen=True, repr=False)
+class Distance(Written):
+    """The absolute value of a sum, which only takes an upper bound."""
+
+    sum: Sum
+
+    def __le__(self, bound: Any) -> Constraint:
+        return Constraint(-as_sum(bound), self.sum, as_sum(bound))
+
+    def __ge__(self, bound: Any) -> Constraint:
+        raise TypeError(f"{self} takes only an upper bound: write which of the two is larger")
+
+    def __str__(self) -> str:
+        return f"abs({self.sum})"
+
+
+@dataclass(frozen=True, repr=False)
+class Shape(Written):
+    """A function of several sums, as an objective: the smallest or the largest."""
+
+    name: str
+    parts: tuple[Sum, ...]
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        return _collect_rates(self.parts)
+
+    def map(self, change: Callable[[Rate], Rate]) -> Shape:
+        parts = [part.map(change) for part in self.parts]
+        return replace(self, parts=tuple(parts))
+
+    def __le__(self, bound: Any) -> Any:
+        raise TypeError(
+            f"{self} is an objective; as a constraint, bound {self.parts[0]}, and so on"
+        )
+
+    __ge__ = __le__
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.parts))})"
+
+
+def make_shape(name: str) -> Callable[..., Shape]:
+    """Return the function that makes objectives of this shape, of sums or one list of them."""
+
+    def shape(*parts: Any) -> Shape:
+        if len(parts) == 1 and not isinstance(parts[0], Sum):
+            parts = tuple(parts[0])
+        sums = tuple(map(as_sum, parts))
+        if len(sums) < 2 and not any(map(mentions_every_value, _collect_rates(sums))):
+            raise ValueError(
+                f"{name}(...) takes two sums of rates or more, or one for every value of a column"
+            )
+        return Shape(name, sums)
+
+    return shape
+
+
+SHAPES = {name: make_shape(name) for name in ("smallest", "largest")}
+
+
+def mentions_every_value(rate: Rate) -> bool:
+    return any(isinstance(leaf, Every) for leaf in leaves(rate.condition))
+
+
+@dataclass(frozen=True, repr=False)
+class Constraint(Written):
+    """A sum that stays at or above `low`, at or below `high`, or between them."""
+
+    low: Sum | None
+    sum: Sum
+    high: Sum | None
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            self._check_row(row)
+        if self.low is not None and self.high is not None:
+            gap = self.low - self.high
+            if not gap.terms and gap.constant > 0:
+                raise ValueError(f"{self}: the range is empty, since {self.low} > {self.high}")
+
+    def _check_row(self, row: Sum) -> None:
+        if not row.terms:
+            raise ValueError(
+                f"{self}: no rate is left in this comparison, so it constrains nothing"
+            )
+        ratios = row.nonlinear
+        if not ratios or ratios[0].form == COMPUTED:
+            return
+        first = ratios[0]
+        if len(ratios) < len(row.terms):
+            raise TypeError(
+                f"{self}: {first} is a ratio, so its difference from other rates is not linear; "
+                f"compare it with a number, or with a multiple of one ratio: {first} >= 0.8"
+            )
+        if len(ratios) > 2 or (len(ratios) == 2 and not _compares_ratios(row)):
+            raise TypeError(
+                f"{self}: two ratios can be compared, as in {first} >= 0.9 * {ratios[1]}, no more"
+            )
+        if first.form == RANKING and row.terms[first] > 0:
+            raise TypeError(f"{self}: {first} is bounded from below only, as in {first} >= 0.8")
+
+    @property
+    def rows(self) -> list[Sum]:
+        """The sums that are at most 0 if the constraint is met."""
+        rows = []
+        if self.low is not None:
+            rows.append(self.low - self.sum)
+        if self.high is not None:
+            rows.append(self.sum - self.high)
+        return rows
+
+    @property
+    def ends(self) -> list[Constraint]:
+        """The constraint's bounds one by one, in the order of `rows`."""
+        if self.low is None or self.high is None:
+            return [self]
+        low = Constraint(self.low, self.sum, None)
+        high = Constraint(None, self.sum, self.high)
+        return [low, high]
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        return _collect_rates(self.rows)
+
+    def map(self, change: Callable[[Rate], Rate]) -> Constraint:
+        low = None if self.low is None else self.low.map(change)
+        high = None if self.high is None else self.high.map(change)
+        return Constraint(low, self.sum.map(change), high)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"the constraint {self} is neither true nor false before there is data; for a range "
+            'write a text, "0.1 <= positive_rate() <= 0.9", or two constraints'
+        )
+
+    def __str__(self) -> str:
+        if self.low is None:
+            return f"{self.sum} <= {self.high}"
+        if self.high is None:
+            return f"{self.sum} >= {self.low}"
+        if self.low == -self.high:
+            return f"abs({self.sum}) <= {self.high}"
+        return f"{self.low} <= {self.sum} <= {self.high}"
+
+
+def compare(left: Any, relation: str, right: Any) -> Constraint:
+    """Return the constraint of a comparison; a number alone goes to the right."""
+    if isinstance(left, Distance):
+        return left <= right if relation == "<=" else left >= right
+    lower, upper = as_sum(left), as_sum(right)
+    if relation == ">=":
+        lower, upper = upper, lower
+    sum_is_lower = relation == "<="
+    if not as_sum(left).terms and as_sum(right).terms:
+        sum_is_lower = not sum_is_lower
+    if sum_is_lower:
+        return Constraint(None, lower, upper)
+    return Constraint(lower, upper, None)
+
+
+def _compares_ratios(row: Sum) -> bool:
+    """Return True if the row is one ratio minus a multiple of another."""
+    first, second = row.terms
+    opposite = row.terms[first] * row.terms[second] < 0
+    return opposite and row.constant == 0 and RANKING not in (first.form, second.form)
+
+
+def equal(left: Sum, right: Sum | float, *, slack: float) -> Constraint:
+    """Require two sums of rates to be equal, up to `slack` in either direction.
+
+    >>> from ratebound import equal, positive_rate
+    >>> equal(positive_rate(), 0.5, slack=0.25)
+    abs(positive_rate() - 0.5) <= 0.25
+    """
+    if as_number(slack) < 0:
+        raise ValueError(f"slack= is not negative, got {slack!r}")
+    return abs(as_sum(left) - right) <= slack
+
+
+def constraint(
+    value: Callable[[Any, Any], Any],
+    proxy: Callable[[Any, Any], Any] | None = None,
+    *,
+    name: str,
+    at_most: float = 0.0,
+    on: str = FIRST,
+    exact: bool = False,
+    scale: float = 1.0,
+) -> Constraint:
+    """Bound any number that a function computes from a model and rows; only games train for it.
+
+    Parameters
+    ----------
+    value : callable
+        A function of ``(model, rows)`` that returns the number to bound. The model has the `scores`
+        of the rows, and its PyTorch `module`. The rows have `X`, `y`, `columns` and `weights`.
+    proxy : callable, default=None
+        What the model descends instead: a number with a gradient, best never below `value`. By
+        default `value` itself.
+    name : str
+        What reports and files call it.
+    at_most : float, default=0.0
+        The bound.
+    on : str, default="train"
+        The population whose rows the functions see.
+    exact : bool, default=False
+        Whether multipliers see the value on all rows in each round. By default they see a batch.
+    scale : float, default=1.0
+        A plausible size of a violation. Violations of rates are below 1.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> def l1_norm(model, rows):
+    ...     return model.module.weight.abs().sum()
+    >>> rb.constraint(l1_norm, name="L1 norm", at_most=2)
+    L1 norm <= 2
+    """
+    descended = value if proxy is None else proxy
+    if not isinstance(name, str) or not name.strip():
+        raise TypeError(f"constraint takes a name, as in name='L1 norm', got {name!r}")
+    for option, function in (("value", value), ("proxy", descended)):
+        if not callable(function):
+            raise TypeError(
+                f"{name}: {option}= takes a function of (model, rows), got {function!r}"
+            )
+    if not isinstance(on, str):
+        raise TypeError(f"{name}: on= takes the name of a population, got {on!r}")
+    if as_number(scale) <= 0:
+        raise ValueError(f"{name}: scale= is a number above 0, got {scale!r}")
+    computed = Computed(name.strip(), value, descended, on, bool(exact), float(scale))
+    return Constraint(None, Sum([(computed, 1.0)]), as_sum(at_most))
+
+
+def _collect_rates(parts: Iterable[Sum | Quantity]) -> tuple[Rate, ...]:
+    """Return the rates of all parts in order, each once."""
+    rates: dict[Rate, None] = {}
+    for part in parts:
+        rates |= dict.fromkeys(part.rates)
+    return tuple(rates)
+
+
+def mentions_letter(parts: Iterable[Part], letter: str) -> bool:
+    """Return True if an event depends on the decision d, the label y or the live decision v."""
+    pattern = r"\bd\b|decided" if letter == "d" else rf"\b{letter}\b"
+    return any(re.search(pattern, part.event) for part in parts)
+
+
+def as_number(value: Any) -> float:
+    """Return a finite number, of NumPy too; refuse truth values and texts."""
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value):
+        raise TypeError(f"expected a rate or a finite number, got {value!r}")
+    return float(value)
+
+
+def as_sum(value: Any) -> Sum:
+    """Return a sum of rates; a number becomes a constant."""
+    if isinstance(value, Distance | Shape):
+        raise TypeError(
+            f"{value} is not a sum of rates: it takes no arithmetic and no rates beside it"
+        )
+    return value if isinstance(value, Sum) else Sum((), as_number(value))
+
+
+def format_number(number: float) -> str:
+    is_whole = number == int(number) and abs(number) < 1e15
+    return str(int(number)) if is_whole else repr(float(number))
+
+
+def _format_signed(sign: float, size: str, first: bool) -> str:
+    if first:
+        return f"-{size}" if sign < 0 else size
+    return f" - {size}" if sign < 0 else f" + {size}"
+
+
+def _format_side(side: Sum) -> str:
+    """Write one side of a quotient; a rate alone needs no brackets."""
+    is_one_rate = not side.constant and list(side.terms.values()) == [1.0]
+    if is_one_rate and isinstance(next(iter(side.terms)), Rate):
+        return str(side)
+    return f"({side})"
