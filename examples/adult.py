@@ -13,7 +13,9 @@ import numpy as np
 
 import ratebound as rb
 
-PROMISES = rb.equal_opportunity({"race": ("Black", "White"), "sex": ("Female", "Male")}, ratio=0.95)
+RACE, SEX = rb.column("race"), rb.column("sex")
+GROUPS = [RACE == "Black", RACE == "White", SEX == "Female", SEX == "Male"]
+PROMISES = [rb.recall(group) >= 0.95 * rb.recall() for group in GROUPS]
 RATES = (0.003, 0.01, 0.03)  # of the model; each is trained with three rates of the multipliers
 
 
@@ -42,7 +44,7 @@ def side_by_side(plain, kept, population):
     """One line for the error and one per promise: each model's value and the bound it must reach."""
     yield "error_rate()", [(value(rb.error_rate(), m, population), None) for m in (plain, kept)]
     for promise in PROMISES:
-        sides = promise.left, promise.right
+        sides = promise.sum, promise.low
         yield str(promise), [[value(side, m, population) for side in sides] for m in (plain, kept)]
 
 

@@ -19,7 +19,7 @@ WEEKEND = rb.column("hours_per_week") > 45  # people who work all week come on w
 
 def capacity(slack, weekend, on=None):
     everyone = rb.equal(rb.positive_rate(on=on), 0.20, slack=slack)
-    return [*everyone, rb.positive_rate(WEEKEND, on=on) <= weekend]
+    return [everyone, rb.positive_rate(WEEKEND, on=on) <= weekend]
 
 
 PROMISED = capacity(slack=0.01, weekend=0.33)

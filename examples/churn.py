@@ -20,7 +20,7 @@ ASKED = [rb.churn(versus="live") <= 0.018, rb.win_loss_ratio(versus="live") >= 2
 
 
 class Live:
-    """The model in production. Anything with a `predict` will do."""
+    """The model in production. Its decisions are a column of the rows."""
 
     def __init__(self, old, feature_names):
         self.seen = np.array(["capital" not in name for name in feature_names])
@@ -55,7 +55,10 @@ def main():
     adult = rb.datasets.load_adult()
     live = Live(adult.train, adult.feature_names)
     splits = {"train": adult.train, "test": adult.test}
-    rows = {name: rb.Population(p.X, p.y, models={"live": live}) for name, p in splits.items()}
+    rows = {
+        name: rb.Population(p.X, p.y, columns={"live": live.predict(p.X)})
+        for name, p in splits.items()
+    }
     reading = {
         name: rb.Population(np.column_stack([p.X, p.columns["live"]]), p.y, columns=p.columns)
         for name, p in rows.items()

@@ -63,7 +63,7 @@ print(rb.audit(problem, mixture, adult.test))
 # %%
 # Beside it, a model that promises the rate alone: it makes fewer errors, and leans on far more features.
 
-rate_alone = rb.compile(rb.Problem(problem.objective, [problem.subject_to[0]]), adult.train)
+rate_alone = rb.compile(rb.Problem(problem.objective, [problem.constraints[0]]), adult.train)
 plain = rb.shrink(rb.play(rate_alone, learner, **how))
 for words, model in {"all three": mixture, "the rate alone": plain}.items():
     report = rb.audit(problem, model, adult.test)

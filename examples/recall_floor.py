@@ -16,7 +16,7 @@ import ratebound as rb
 
 AGE = rb.column("age")
 BANDS = [AGE < 35, (AGE >= 35) & (AGE < 50), AGE >= 50]
-PROMISES = [rb.recall() >= 0.90, *rb.minimum_recall(BANDS, at_least=0.85)]
+PROMISES = [rb.recall() >= 0.90, *(rb.recall(band) >= 0.85 for band in BANDS)]
 MARGIN = 0.03  # a little over two standard errors of a recall among the youngest band's test positives
 
 
@@ -39,7 +39,7 @@ def main():
     plain = train(adult.train, rb.error_rate())
     shift = next(s for s in np.arange(0, 10, 0.01) if judge(plain, adult.train, s)[1].max() <= 0)
     floors = train(adult.train, rb.false_positive_rate(), PROMISES)
-    higher = [promise.left >= promise.right + MARGIN for promise in PROMISES]
+    higher = [promise.sum >= promise.low + MARGIN for promise in PROMISES]
     raised = train(adult.train, rb.false_positive_rate(), higher)
 
     for name in ("train", "test"):
@@ -50,7 +50,7 @@ def main():
         print(f"\n{name:40}" + "".join(f"{title:17}" for title in titles).rstrip())
         print(f"{'false_positive_rate()':40}" + "".join(f"{a:<17.3f}" for a in alarms).rstrip())
         for promise, misses in zip(PROMISES, np.transpose(lacking), strict=True):
-            floor = promise.right.constant
+            floor = promise.low.constant
             cells = [f"{floor - miss:.3f} {'kept' if miss <= 1e-9 else 'BROKEN'}" for miss in misses]
             print(f"{promise!s:40}" + "".join(f"{cell:17}" for cell in cells).rstrip())
     print(f"\nThe last column is a mixture of {len(raised)} models, {raised.status}.")
@@ -70,7 +70,7 @@ if __name__ == "__main__" and find_spec("matplotlib"):
     figure, ax = plt.subplots(layout="constrained")
     labels = "recall of everyone", "under 35", "35 to 49", "50 and over"
     for label, promise, misses in zip(labels, PROMISES, lacking, strict=True):
-        ax.plot(titles, promise.right.constant - misses, "o", label=label)
+        ax.plot(titles, promise.low.constant - misses, "o", label=label)
     ax.plot(titles, alarms, "kx", label="false alarms")
     ax.axhline(0.90, color="C0", linewidth=1)
     ax.axhline(0.85, color="grey", linewidth=1)

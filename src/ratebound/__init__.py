@@ -1,4 +1,6 @@
-"""Train classifiers to keep promises: goals as rate constraints, on any model."""
+"""Train classifiers that meet constraints on their rates, and test honestly whether they do."""
+
+from importlib import import_module
 
 __version__ = "0.2.0"
 
@@ -6,11 +8,66 @@ from ratebound import _moved, _old
 
 _moved.install()
 
+# Public names, by the module that is their home. It is imported when a name of it is first used.
+HOMES = {
+    "_bridge": "compile",  # that of problem.compile, which also takes what only old rooms know
+    "problem.compile": "check_feasible",
+    "problem.compiled": "Compiled",
+    "problem.feasible": "check_feasible",
+    "problem.population": "Population",
+    "problem.problem": "Problem parse_problem",
+    "problem.uncertain": "uncertain_group",
+    "rates.conditions": "Condition column decided missing where",
+    "rates.definitions": "rate ratio",
+    "rates.goals": "Goal goal",
+    "rates.sums": "Constraint Rate Sum constraint equal largest smallest",
+    "rates.text": "parse parse_condition parse_objective",
+}
+HOME_OF_NAME = {name: home for home, names in HOMES.items() for name in names.split()}
+
+# Public names that no new room has yet.
+OLD_NAMES = """
+    Alarm Answering Audit Boosted Certificate ChangePlan CuttingPlane Descending Determined
+    Differentiating Explanation ExternalRegret Features Fit Folds Game Grid Growing Guessed ImpactRatios
+    Inspection Keep Lagrangian Lattice Learner Linear MLP Mixture Monitor Multipliers Oracle Pairs Parquet
+    Plan Player PlugIn Policy Price RateConstrainedClassifier RateConstrainedRanker Reasons Release Rows
+    RowsNeeded Rules Scorer Status Stop SwapRegret Torch Trace Training TunedThreshold at_levels audit
+    average best_iterate certify check_monotone datasets determinize duality_gap explain game guessed
+    impact_ratios inspect last_iterate load make_scorer plan play plot_calibrators plot_convergence
+    plot_trade_off price ranked_right register_scorer rows_needed select shrink thresholds trace_of
+""".split()
+
 
 def __getattr__(name: str) -> object:
-    """A public name that no new room has yet."""
-    return getattr(_old, name)
+    if name in HOME_OF_NAME:
+        return getattr(import_module(f"ratebound.{HOME_OF_NAME[name]}"), name)
+    if name == "goals":
+        return import_module("ratebound.rates.goals")
+    if name == "__all__":
+        return _list_names()
+    if name in OLD_NAMES:
+        from ratebound._bridge import find_old_name
+
+        return find_old_name(name)
+    if name in _old._ROOMS:
+        return getattr(_old, name)
+    from ratebound.rates.conditions import suggest_name
+    from ratebound.rates.table import ALIASES, KINDS
+
+    if name in KINDS or name in ALIASES:
+        return KINDS[ALIASES.get(name, name)]
+    goals = import_module("ratebound.rates.goals")
+    if name in goals.GOALS and hasattr(goals, name):
+        return getattr(goals, name)
+    hint = "" if name.startswith("_") else suggest_name(name, _list_names())
+    raise AttributeError(f"module 'ratebound' has no attribute {name!r}{hint}", name=name)
 
 
 def __dir__() -> list[str]:
-    return dir(_old)
+    return _list_names()
+
+
+def _list_names() -> list[str]:
+    from ratebound.rates.table import ALIASES, KINDS
+
+    return sorted({*HOME_OF_NAME, *KINDS, *ALIASES, *OLD_NAMES, "goals"})

@@ -42,6 +42,24 @@ class Encoded(NamedTuple):
             return set(map(kind_of_value, self.values.tolist()))
         return {array_kind(self.values.dtype).word}
 
+    def list_values(self) -> list[Any]:
+        """Return the distinct values as Python has them, None last if some row has none."""
+        values = self.values.tolist()
+        if self.values.dtype.kind == "M":
+            values = self.values.astype("M8[us]").tolist()
+        if not (self.codes < 0).any():
+            return values
+        if all(isinstance(value, float) and value.is_integer() for value in values):
+            values = list(map(int, values))  # tables store whole numbers with gaps as floats
+        return [*values, None]
+
+    def decode(self) -> Any:
+        """Return the value of every row (n,) as objects, None where there is none."""
+        values = self.list_values()
+        if values[-1:] != [None]:
+            values.append(None)
+        return as_objects(values)[self.codes]
+
     def compare(self, leaf: Compare) -> Any:
         """Return which rows (n,) meet a comparison with a value."""
         is_unequal = leaf.relation == "!="
@@ -107,8 +125,10 @@ def _clean(value: Any) -> Any:
         return str(value)
     if isinstance(value, datetime.datetime):
         return np.datetime64(in_utc(value), "us")
-    if isinstance(value, datetime.date | np.datetime64):
-        return np.datetime64(value, "us")
+    if isinstance(value, datetime.date):
+        return np.datetime64(value.isoformat(), "us")
+    if isinstance(value, np.datetime64):
+        return value.astype("M8[us]")
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Real | Decimal):
@@ -175,25 +195,25 @@ def read_columns(table: Any) -> dict[Name, Any]:
     """Return the columns of a mapping or a data frame as arrays, by name."""
     if table is None:
         return {}
-    if hasattr(table, "keys") and hasattr(table, "__getitem__") and not is_frame(table):
-        return {name: as_array(table[name]) for name in table.keys()}  # noqa: SIM118
+    if not is_frame(table):
+        return {name: as_array(values) for name, values in dict(table).items()}
+    if hasattr(table, "collect"):
+        raise TypeError("this table is lazy: collect it first, as in table.collect()")
     return {name: as_array(table[name]) for name in list_names(table)}
 
 
 def is_frame(table: Any) -> bool:
-    """Return True for a data frame in memory that narwhals knows."""
+    """Return True for a data frame that narwhals knows, in memory or lazy."""
     if table is None or isinstance(table, np.ndarray | list | tuple | dict):
         return False
     import narwhals as nw
 
     frame = nw.from_native(table, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        raise TypeError("this table is lazy: collect it first, as in table.collect()")
-    return isinstance(frame, nw.DataFrame)
+    return isinstance(frame, nw.DataFrame | nw.LazyFrame)
 
 
 def list_names(table: Any) -> list[Name]:
     """Return the names of a data frame's columns."""
     import narwhals as nw
 
-    return list(nw.from_native(table, eager_only=True).columns)
+    return list(nw.from_native(table).collect_schema().names())

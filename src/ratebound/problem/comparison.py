@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.rates.conditions import Compare, Name, Value
+from ratebound.rates.conditions import Compare, Condition, In, Missing, Name, Value, is_missing
 
 RELATIONS = {
     "==": operator.eq,
@@ -105,6 +105,22 @@ def compare_value(held: Any, relation: str, value: Value) -> bool:
     if isinstance(held, Decimal) and not isinstance(value, str):
         value = as_decimal(value)  # type: ignore[assignment]
     return RELATIONS[relation](held, value)
+
+
+def meets(value: Any, leaf: Condition) -> bool:
+    """Return whether one value of a column meets a simple condition."""
+    if isinstance(leaf, Missing):
+        return is_missing(value)
+    if isinstance(leaf, In):
+        return any(meets(value, Compare(leaf.column, "==", listed)) for listed in leaf.values)
+    assert isinstance(leaf, Compare), leaf
+    if is_missing(value):
+        return leaf.relation == "!="
+    wanted: Any = leaf.value
+    if isinstance(value, datetime.datetime):
+        value = in_utc(value)
+        wanted = read_moment(leaf.column, wanted)
+    return compare_value(value, leaf.relation, wanted)
 
 
 def as_decimal(value: Value) -> Decimal:

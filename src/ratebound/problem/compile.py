@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.problem.compiled import Block, Compiled
+from ratebound.problem.compiled import Block, Budget, Compiled
 from ratebound.problem.expand import Row, Threshold, expand
 from ratebound.problem.population import Pieces, Population, as_pieces, collect_classes
 from ratebound.problem.problem import Problem
 from ratebound.problem.slices import Classes, Slice, slices_among, slices_by_decision
 from ratebound.rates.sums import FIRST, Rate, Sum
 
-TOLERANCE = 1e-9  # of a constraint that no decisions can meet
 ROUNDING = 1e-12
 
 BlockKey = tuple[float | str, Any]  # a threshold and a column of amounts
@@ -33,17 +32,6 @@ def compile(problem: Problem, rows: Any, **others: Any) -> Compiled:
     for name, other in others.items():
         populations[name] = as_pieces(other)
     return compile_pieces(problem, populations)
-
-
-def check_feasible(compiled: Compiled) -> None:
-    """Raise if one constraint alone asks for more than any decisions on these rows could give."""
-    least = compiled.least_values()[len(compiled.objective.pieces) :]
-    for row, violation in zip(compiled.rows, least, strict=True):
-        if violation > TOLERANCE:
-            raise ValueError(
-                f"{row.text}: no model can meet this on these rows; "
-                f"the best misses it by {violation:.3g}"
-            )
 
 
 def compile_pieces(
@@ -71,6 +59,9 @@ def compile_pieces(
         coefficients.register(sum_, text)
     cell, bits = coefficients.assign_cells(populations)
     offset, scale = coefficients.fill_rows(sums)
+    for index, row in enumerate(rows, start=len(objective.pieces)):
+        if row.computed is not None:
+            scale[index] = row.computed.scale
     return Compiled(
         problem=problem,
         populations=dict(populations),
@@ -316,17 +307,17 @@ class _Coefficients:
             blocks.append(block)
         return tuple(blocks)
 
-    def find_thresholds(self, rows: Iterable[Row]) -> dict[str, tuple[int, float, bool]]:
+    def find_thresholds(self, rows: Iterable[Row]) -> dict[str, Budget]:
         """Return every learned threshold that has a budget, by name."""
         thresholds = {}
         for row in rows:
             if row.threshold is not None:
                 name, budget = row.threshold
-                thresholds[name] = self._find_threshold(budget)
+                thresholds[name] = self._find_budget(budget)
         return thresholds
 
-    def _find_threshold(self, budget: Threshold) -> tuple[int, float, bool]:
-        """Return the slice above a threshold, its budget of weight, and whether that is a most."""
+    def _find_budget(self, budget: Threshold) -> Budget:
+        """Return the weight of rows above a threshold."""
         rate = budget.rate
         by_decision = slices_by_decision(rate, rate.counted[0].event, self.classes)
         (slice_,) = _distinct_slices(by_decision)
@@ -340,7 +331,7 @@ class _Coefficients:
                 f"{rate}: there are no rows, or fewer than {budget.share:g}: ask for fewer rows, "
                 "or for a share of them, as in precision(top=0.1)"
             )
-        return self.slices[slice_], wanted, budget.at_most
+        return Budget(self.slices[slice_], wanted, budget.at_most)
 
 
 def _distinct_slices(by_decision: list[Slice | None]) -> list[Slice]:

@@ -7,9 +7,9 @@ classes (K, n).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,14 @@ class Block:
     coefficients: Any  # (p+m, D-1, slices): of decision d > 0, less that of decision 0
 
 
+class Budget(NamedTuple):
+    """How a learned threshold follows from scores: rows of a slice above it weigh this much."""
+
+    slice: int
+    weight: float
+    at_most: bool  # else at least this much
+
+
 @dataclass(frozen=True, eq=False)
 class Compiled:
     """p pieces of the objective, then m constraints, met if at most 0; n rows; D decisions."""
@@ -52,9 +60,7 @@ class Compiled:
     offset: Any  # (p+m,)
     scale: Any  # (p+m,) the unit in which violations compare: 1 for shares, else of counts or costs
     weights: Any  # (n,) or None
-    thresholds: dict[
-        str, tuple[int, float, bool]
-    ]  # learned: slice above it, weight, whether at most that
+    thresholds: dict[str, Budget]  # that are learned, by name
     reference: dict[str, float]  # how many rows of each population counts are out of
 
     def __repr__(self) -> str:
@@ -100,26 +106,33 @@ class Compiled:
     def count(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> Any:
         """Return the weight of each decision but the first, in each cell: (B, K, D-1, cells)."""
         scores = self.check_scores(scores)
-        known = self.choose_thresholds(scores) | dict(thresholds or {})
+        chosen = self.choose_thresholds(scores)
+        if thresholds is not None:
+            chosen |= thresholds
         counts = []
         for block in self.blocks:
-            at = block.at
-            if isinstance(at, str):
-                if at not in known:
-                    raise ValueError(
-                        f"the threshold {at!r} is learned: pass thresholds={{{at!r}: ...}}"
-                    )
-                at = known[at]
-            at = _broadcast_thresholds(scores, at)
-            of_models = []
-            for model in range(
-                len(scores)
-            ):  # one at a time, so that decisions of all never exist at once
-                one = slice(model, model + 1)
-                decisions = decide(scores[one], at[one])[0]
-                of_models.append(self._count(block, decisions))
-            counts.append(of_models)
+            at = self._find_threshold(block, chosen)
+            counts.append(self._count_models(block, scores, at))
         return np.array(counts, dtype=float)
+
+    def _find_threshold(self, block: Block, chosen: Mapping[str, Any]) -> Any:
+        if not isinstance(block.at, str):
+            return block.at
+        if block.at not in chosen:
+            raise ValueError(
+                f"the threshold {block.at!r} is learned: pass thresholds={{{block.at!r}: ...}}"
+            )
+        return chosen[block.at]
+
+    def _count_models(self, block: Block, scores: Any, at: Any) -> list[Any]:
+        """Count one model after another, so that the decisions of all never exist at once."""
+        at = _broadcast_thresholds(scores, at)
+        counts = []
+        for model in range(len(scores)):
+            one = slice(model, model + 1)
+            decisions = decide(scores[one], at[one])
+            counts.append(self._count(block, decisions[0]))
+        return counts
 
     def count_decisions(self, decisions: Any) -> Any:
         """Return the same for decisions (K, n) or (n,), as indices of classes."""
@@ -135,8 +148,10 @@ class Compiled:
             )
         counts = []
         for block in self.blocks:
-            counts.append([self._count(block, of_model) for of_model in decisions])
-        return np.array(counts, dtype=float)
+            for model in decisions:
+                counts.append(self._count(block, model))
+        shape = (len(self.blocks), len(decisions), self.decisions - 1, len(self.bits))
+        return np.array(counts, dtype=float).reshape(shape)
 
     def _count(self, block: Block, decisions: Any) -> Any:
         """Count one model's decisions (n,) by cell (D-1, cells)."""
@@ -149,7 +164,9 @@ class Compiled:
         """Return the weight of every row times its amount (n,); None if all are 1."""
         if block.amounts is None:
             return self.weights
-        return block.amounts if self.weights is None else block.amounts * self.weights
+        if self.weights is None:
+            return block.amounts
+        return block.amounts * self.weights
 
     def values(self, counts: Any) -> Any:
         """Return the values (K, p+m) of counts, which may be sums of several counts."""
@@ -179,17 +196,14 @@ class Compiled:
     def check_scores(self, scores: Any) -> Any:
         """Return scores as users give them, (n,), (K, n), (D, n) or (K, D, n), as (K, A, n)."""
         array = np.asarray(scores)
-        rows = len(self.cell)
-        has_models = array.ndim == self._score_axes
-        shaped = array if has_models else array[None]
+        shaped = array if array.ndim == self._score_axes else array[None]
+        answers = self.decisions
         if self.decisions == 2:
+            answers = 1
             shaped = shaped[:, None]
-        answers = self.decisions if self.decisions > 2 else 1
-        if (
-            array.dtype.kind not in "biuf"
-            or shaped.ndim != 3
-            or shaped.shape[1:] != (answers, rows)
-        ):
+        rows = len(self.cell)
+        is_fit = shaped.ndim == 3 and shaped.shape[1:] == (answers, rows)
+        if array.dtype.kind not in "biuf" or not is_fit:
             wanted = f"({answers}, {rows:,})" if answers > 1 else f"({rows:,},)"
             raise ValueError(
                 f"scores of shape {array.shape}: expected {wanted} numbers for each model"
@@ -201,17 +215,18 @@ class Compiled:
     def choose_thresholds(self, scores: Any) -> dict[str, Any]:
         """Return the best threshold (K, D-1) for these scores, of every one that has a budget."""
         chosen = {}
-        for name, (index, weight, at_most) in self.thresholds.items():
+        for name, budget in self.thresholds.items():
             if self.decisions > 2:
                 raise ValueError(f"{name!r} orders rows by one score, so it takes two classes")
-            inside = self._is_in_slice(index)[self.cell].astype(bool)
-            weights = np.ones(len(inside)) if self.weights is None else self.weights
-            pick = _lowest_within if at_most else _highest_above
-            of_models = []
-            for of_model in scores:
-                threshold = pick(weight, of_model[0][inside], weights[inside])
-                of_models.append([threshold])
-            chosen[name] = np.array(of_models)
+            inside = self._is_in_slice(budget.slice)[self.cell].astype(bool)
+            weights = np.ones(int(inside.sum()))
+            if self.weights is not None:
+                weights = self.weights[inside]
+            choose = _lowest_within if budget.at_most else _highest_above
+            thresholds = []
+            for model in scores:
+                thresholds.append([choose(budget.weight, model[0][inside], weights)])
+            chosen[name] = np.array(thresholds)
         return chosen
 
     def _is_in_slice(self, index: int) -> Any:
@@ -252,20 +267,7 @@ class Compiled:
         of_others = inside[:, used] @ worth[:, used].T
         return np.hstack([of_first, of_others]), pattern_of_cell
 
-    # --- the same on other rows, or changed ---
-
-    def with_margins(self, margins: Any) -> Compiled:
-        """Return the same with constraints tightened by margins (m,), in their units."""
-        offset = self.offset.copy()
-        offset[len(self.objective.pieces) :] += margins
-        return replace(self, offset=offset)
-
-    def with_features(self, encode: Callable[[Any], Any]) -> Compiled:
-        """Return the same with encoded features; constraints name columns as before."""
-        populations = {}
-        for name, pieces in self.populations.items():
-            populations[name] = [replace(piece, X=encode(piece.X)) for piece in pieces]
-        return replace(self, populations=populations)
+    # --- the same on other rows ---
 
     def recompile(self, problem: Problem) -> Compiled:
         """Return another problem on the same rows."""
@@ -278,21 +280,20 @@ class Compiled:
         from ratebound.problem.compile import compile_pieces
 
         mask = np.asarray(rows)
-        parts = {}
+        selected: dict[str, list[Population]] = {}
         start = 0
         for name, pieces in self.populations.items():
-            selected: list[Population] = []
+            selected[name] = []
             for piece in pieces:
                 inside = mask[start : start + len(piece)]
                 start += len(piece)
                 if inside.any():
-                    selected.append(piece.select(inside))
-            if not selected:
+                    selected[name].append(piece.select(inside))
+            if not selected[name]:
                 raise ValueError(
                     f"no row of population {name!r} is left, so nothing can be measured there"
                 )
-            parts[name] = selected
-        return compile_pieces(self.problem, parts, self.reference, like=self)
+        return compile_pieces(self.problem, selected, self.reference, like=self)
 
 
 def decide(scores: Any, at: Any = 0.0) -> Any:

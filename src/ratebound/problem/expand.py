@@ -32,7 +32,16 @@ from ratebound.rates.conditions import (
     replace_leaves,
 )
 from ratebound.rates.goals import Goal
-from ratebound.rates.sums import RANKING, Constraint, Part, Quotient, Rate, Shape, Sum
+from ratebound.rates.sums import (
+    RANKING,
+    Computed,
+    Constraint,
+    Part,
+    Quotient,
+    Rate,
+    Shape,
+    Sum,
+)
 from ratebound.rates.table import KINDS, split_ratio
 
 MOST_GROUPS = 100  # that a column may make without being listed
@@ -57,6 +66,7 @@ class Row:
     constraint: int  # its index among the problem's constraints
     ratio: Quotient | None = None  # what reports show, if it was cross-multiplied
     threshold: tuple[str, Threshold] | None = None  # the one whose budget it is
+    computed: Computed | None = None  # a function whose value a game adds to the row
 
 
 def expand(
@@ -114,6 +124,7 @@ def _list_groups(goal: Goal, pieces: Pieces) -> list[Condition]:
     if dict(goal.options).get("intersection"):
         names = [group.column for group in goal.groups]  # type: ignore[attr-defined]
         groups = _groups_of_columns(pieces, names)
+        _warn_of_absent(goal, pieces, names, len(groups))
     else:
         for group in goal.groups:
             groups += _split_group(pieces, group)
@@ -124,6 +135,17 @@ def _list_groups(goal: Goal, pieces: Pieces) -> list[Condition]:
             f"as in {format_column(columns[0])} in (...), or leave out small ones with min_rows="
         )
     return groups
+
+
+def _warn_of_absent(goal: Goal, pieces: Pieces, names: list[Name], present: int) -> None:
+    """Warn about combinations of values that no row has: nothing is constrained there."""
+    possible = math.prod(len(_groups_of_columns(pieces, [name])) for name in names)
+    if possible > present:
+        message = (
+            f"{goal}: {possible - present:,} of {possible:,} combinations have no row, "
+            "so they are left out"
+        )
+        warnings.warn(message, stacklevel=6)
 
 
 def _split_group(pieces: Pieces, group: Condition) -> list[Condition]:
@@ -198,7 +220,7 @@ def _count_rows(slice_: Slice, pieces: Pieces, classes: Classes) -> int:
     count = 0
     for piece in pieces:
         inside = slice_.mask(piece, classes) & (piece.row_weights > 0)
-        count += int(inside.sum())
+        count += int(inside.sum() if piece.counts is None else piece.counts[inside].sum())
     return count
 
 
@@ -254,6 +276,8 @@ def _make_rows(constraint: Constraint, index: int, levels: Mapping[str, float]) 
     if len(sum_.nonlinear) == 2:
         return _make_rows_at_level(sum_, text, index, levels)
     ((quantity, coefficient),) = sum_.terms.items()
+    if isinstance(quantity, Computed):
+        return [Row(Sum((), sum_.constant), text, index, computed=quantity)]
     if isinstance(quantity, Rate) and quantity.form == RANKING:
         make_rows = _make_area_rows if quantity.option("top") is None else _make_top_rows
         return make_rows(quantity, -sum_.constant / coefficient, text, index)

@@ -1,5 +1,4 @@
-"""Objectives as functions of linear sums: a sum itself, with ratios in it, or the worst or mean of
-several.
+"""Objectives as functions of linear sums: a sum, perhaps with ratios in it, or the worst of several.
 
 `value` and `slope` are all that an outer loop around a linear solver needs: it minimises the
 tangent.
@@ -14,8 +13,6 @@ from typing import Any
 import numpy as np
 
 from ratebound.rates.sums import LINEAR, RANKING, Quotient, Shape, Sum
-
-SMALLEST_MEMBER = 1e-6  # below it the slope of a mean is taken as there
 
 
 @dataclass(frozen=True)
@@ -52,50 +49,21 @@ class Objective:
     def value(self, x: Any) -> Any:
         """Return what is minimised (...,), of pieces (..., p)."""
         members = self.members(x)
-        count = members.shape[-1]
-        positive = np.maximum(members, 0)
-        if self.shape == "g_mean":
-            value = np.prod(positive, axis=-1) ** (1 / count)
-        elif self.shape == "h_mean":
-            with np.errstate(divide="ignore"):
-                inverse = 1 / positive
-            value = count / inverse.sum(axis=-1)
-        elif self.shape == "largest":
-            value = members.max(axis=-1)
-        elif self.shape == "smallest":
-            value = members.min(axis=-1)
-        else:
-            value = members[..., 0]
-        return self.sign * value
+        if self.shape == "smallest":
+            return self.sign * members.min(axis=-1)
+        return self.sign * members.max(axis=-1)
 
     def slope(self, x: Any) -> Any:
-        """Return the derivative (p,) at pieces (p,); of a smallest or largest, the worst's."""
-        slope = np.zeros(len(self.pieces))
-        weights = self._member_weights(x)
-        for weight, linear, ratios in zip(weights, self.linear, self.ratios, strict=True):
-            slope[linear] += weight
-            for coefficient, top, bottom in ratios:
-                if x[bottom] > 0:
-                    slope[top] += weight * coefficient / x[bottom]
-                    slope[bottom] -= weight * coefficient * x[top] / x[bottom] ** 2
-        return self.sign * slope
-
-    def _member_weights(self, x: Any) -> Any:
-        """Return the derivative (k,) of the shape by its members."""
+        """Return the derivative (p,) at pieces (p,): that of the member which decides the value."""
         members = self.members(x)
-        count = len(members)
-        if self.shape in ("g_mean", "h_mean"):
-            safe = np.maximum(members, SMALLEST_MEMBER)
-            mean = abs(self.value(x))
-            return mean / count / safe if self.shape == "g_mean" else mean**2 / count / safe**2
-        worst = 0
-        if self.shape == "largest":
-            worst = members.argmax()
-        elif self.shape == "smallest":
-            worst = members.argmin()
-        weights = np.zeros(count)
-        weights[worst] = 1.0
-        return weights
+        decisive = members.argmin() if self.shape == "smallest" else members.argmax()
+        slope = np.zeros(len(self.pieces))
+        slope[self.linear[decisive]] = 1.0
+        for coefficient, top, bottom in self.ratios[decisive]:
+            if x[bottom] > 0:
+                slope[top] += coefficient / x[bottom]
+                slope[bottom] -= coefficient * x[top] / x[bottom] ** 2
+        return self.sign * slope
 
 
 def build_objective(

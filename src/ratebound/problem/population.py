@@ -1,6 +1,6 @@
 """Rows in memory: labels, columns, weights and features. A list of populations is pieces of one.
 
-`mask` says which rows meet a condition, by the rule of comparison in `problem/columns.py`.
+`mask` says which rows meet a condition, by the rule of comparison in `problem/comparison.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.problem.columns import Encoded, as_array, check_comparable, encode_values
+from ratebound.problem.columns import Encoded, as_array, encode_values, read_columns
 from ratebound.rates.conditions import (
     All,
     AnyOf,
@@ -46,12 +46,11 @@ class Population:
     refer: str | None = None  # the decision to ask a person: a class that no label has
     _: KW_ONLY
     positive: Any = None  # the label that is yes, if not the last of two
+    counts: Any = None  # (n,) how many rows each stands for when groups are counted, by default one
     allow_absent: bool = False  # whether a condition may name a value that no row has
 
     def __post_init__(self) -> None:
-        columns = {}
-        if self.columns is not None:
-            columns = {name: as_array(self.columns[name]) for name in _list_names(self.columns)}
+        columns = read_columns(self.columns)
         y = None if self.y is None else as_array(self.y)
         weights = None if self.weights is None else np.asarray(self.weights, dtype=float)
         _check_weights(weights)
@@ -85,6 +84,7 @@ class Population:
             y=None if self.y is None else self.y[rows],
             columns=columns,
             weights=None if self.weights is None else self.weights[rows],
+            counts=None if self.counts is None else self.counts[rows],
             allow_absent=True,
         )
 
@@ -112,27 +112,6 @@ class Population:
             return np.asarray(self.X[:, name])
         raise ValueError(f"there is no column {name!r}{suggest_name(name, self.columns)}")
 
-    def list_values(self, name: Name) -> list[Value | None]:
-        """Return the distinct values of a column in order, None last if some row has none."""
-        column = self.encode(name)
-        values = column.values.tolist()
-        if column.values.dtype.kind == "M":
-            values = column.values.astype("M8[us]").tolist()
-        if not (column.codes < 0).any():
-            return values
-        if all(isinstance(value, float) and value.is_integer() for value in values):
-            values = list(map(int, values))  # tables store whole numbers with gaps as floats
-        return [*values, None]
-
-    def decode(self, name: Name) -> Any:
-        """Return the values of a column (n,) as objects, None where there is none."""
-        values = self.list_values(name)
-        if values[-1:] != [None]:
-            values.append(None)
-        objects = np.empty(len(values), dtype=object)
-        objects[:] = values
-        return objects[self.encode(name).codes]
-
     def list_combinations(self, names: list[Name]) -> set[tuple[Value | None, ...]]:
         """Return the combinations of the columns' values that occur."""
         combined = np.zeros(len(self), dtype=np.int64)
@@ -140,7 +119,7 @@ class Population:
             column = self.encode(name)
             combined = combined * (len(column.values) + 1) + column.codes
         _, first_rows = np.unique(combined, return_index=True)
-        columns = [self.decode(name)[first_rows].tolist() for name in names]
+        columns = [self.encode(name).decode()[first_rows].tolist() for name in names]
         return set(zip(*columns, strict=True))
 
     def class_indices(self, name: Name | None, classes: tuple[Value, ...]) -> Any:
@@ -170,7 +149,7 @@ class Population:
     def amounts(self, name: Name, needed: Any) -> Any:
         """Return the amounts (n,) of a column that costs use, 0 where not `needed` (n,)."""
         column = self.encode(name)
-        if column.kinds - {"numbers"}:
+        if column.words - {"numbers"}:
             raise ValueError(f"column {name!r} is used as a cost, but does not hold numbers")
         amounts = np.append(column.values.astype(float), 0.0)[column.codes]
         if (amounts < 0).any() or not np.isfinite(amounts).all():
@@ -208,19 +187,22 @@ class Population:
         if isinstance(condition, In):
             met = np.zeros(len(self), dtype=bool)
             for value in condition.values:
-                met |= self._compare(condition.column, "==", value)
+                met |= self._compare(Compare(condition.column, "==", value))
             return met
         assert isinstance(condition, Compare), condition
-        return self._compare(condition.column, condition.relation, condition.value)
+        return self._compare(condition)
 
-    def _compare(self, name: Name, relation: str, value: Value) -> Any:
-        column = self.encode(name)
-        check_comparable(name, column, relation, value)
-        is_checked = relation in ("==", "!=") and not self.allow_absent
-        if is_checked and not column.meets("==", value).any():
-            hint = suggest_name(value, column.values.tolist())
-            raise ValueError(f"no row has {format_column(name)} == {format_value(value)}{hint}")
-        return column.meets(relation, value)
+    def _compare(self, leaf: Compare) -> Any:
+        column = self.encode(leaf.column)
+        met = column.compare(leaf)
+        is_equality = leaf.relation in ("==", "!=")
+        if is_equality and not self.allow_absent:
+            holds_value = not met.all() if leaf.relation == "!=" else met.any()
+            if not holds_value:
+                hint = suggest_name(leaf.value, column.values.tolist())
+                equality = f"{format_column(leaf.column)} == {format_value(leaf.value)}"
+                raise ValueError(f"no row has {equality}{hint}")
+        return met
 
 
 def _count_rows(parts: Mapping[str, Any], columns: Mapping[Name, Any]) -> int:
@@ -236,14 +218,6 @@ def _count_rows(parts: Mapping[str, Any], columns: Mapping[Name, Any]) -> int:
             f"all parts of a population need the same number of rows, not 0, got {sizes}"
         )
     return next(iter(sizes.values()))
-
-
-def _list_names(columns: Any) -> list[Name]:
-    """Return the names of a mapping, or of a table of pandas, polars or PyArrow."""
-    for attribute in ("column_names", "columns"):
-        if hasattr(columns, attribute):
-            return list(getattr(columns, attribute))
-    return list(columns)
 
 
 def _check_weights(weights: Any) -> None:

@@ -11,7 +11,7 @@ from ratebound.rates.sums import Constraint, Distance, Shape, Sum, Written, as_s
 from ratebound.rates.table import list_directions
 from ratebound.rates.text import parse, parse_objective
 
-CONCAVE = ("smallest", "g_mean", "h_mean")  # shapes to maximise; the other, largest, is minimised
+SENSES = {"smallest": "maximize", "largest": "minimize"}  # of each shape
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -86,7 +86,7 @@ def _read_objective(sense: str, objective: Any) -> Sum | Shape:
     if isinstance(objective, str):
         objective = parse_objective(objective)
     if isinstance(objective, Shape):
-        needed = "maximize" if objective.name in CONCAVE else "minimize"
+        needed = SENSES[objective.name]
         if sense != needed:
             raise ValueError(f"cannot {sense} {objective.name}(...): write {needed}=")
         return objective

@@ -27,6 +27,7 @@ from ratebound.rates.table import KINDS, Kind
 
 GOALS: dict[str, Callable[..., list[Constraint]]] = {}
 GROUP_OPTIONS = ("intersection", "min_rows")  # of every goal; `expand` reads them
+STAND_IN = "(group)"  # the column of groups that stand for any
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,7 +58,7 @@ class Goal(Written):
     def rates(self) -> tuple[Rate, ...]:
         """The rates of its constraints, on two groups that stand for any."""
         rates: list[Rate] = []
-        for constraint in self.spell_out([column("g") == 1, column("g") == 2]):
+        for constraint in self.spell_out([column(STAND_IN) == 1, column(STAND_IN) == 2]):
             rates += constraint.rates
         return tuple(rates)
 

@@ -205,7 +205,7 @@ class Sum(Written):
         if number == 0:
             raise ValueError(f"cannot divide {self} by zero")
         terms = [(quantity, coefficient / number) for quantity, coefficient in self.terms.items()]
-        return Sum(terms, self.constant * (1 / number))
+        return Sum(terms, self.constant / number)
 
     def __rtruediv__(self, number: Any) -> Sum:
         return as_sum(number) / self
@@ -245,8 +245,10 @@ class Sum(Written):
             text = format_number(self.constant)
         for quantity, coefficient in self.terms.items():
             size = str(quantity)
+            if coefficient != 1 and isinstance(quantity, Quotient):
+                size = f"({size})"  # 0.5 * a / b would read as (0.5 * a) / b
             if abs(coefficient) != 1:
-                size = f"{format_number(abs(coefficient))} * {quantity}"
+                size = f"{format_number(abs(coefficient))} * {size}"
             text += _format_signed(coefficient, size, first=not text)
         if not text or (self.constant and not constant_first):
             size = format_number(abs(self.constant))
@@ -296,23 +298,41 @@ class Shape(Written):
         return f"{self.name}({', '.join(map(str, self.parts))})"
 
 
-def make_shape(name: str) -> Callable[..., Shape]:
-    """Return the function that makes objectives of this shape, of sums or one list of them."""
+def smallest(*parts: Any) -> Shape:
+    """Return the objective to make the smallest of several sums of rates as large as possible.
 
-    def shape(*parts: Any) -> Shape:
-        if len(parts) == 1 and not isinstance(parts[0], Sum):
-            parts = tuple(parts[0])
-        sums = tuple(map(as_sum, parts))
-        if len(sums) < 2 and not any(map(mentions_every_value, _collect_rates(sums))):
-            raise ValueError(
-                f"{name}(...) takes two sums of rates or more, or one for every value of a column"
-            )
-        return Shape(name, sums)
+    A column stands for each of its values: ``smallest(recall("sex"))`` is the recall of the group
+    where it is lowest.
 
-    return shape
+    >>> from ratebound import recall, smallest
+    >>> smallest(recall(sex="Female"), recall(sex="Male"))
+    smallest(recall(sex == "Female"), recall(sex == "Male"))
+    """
+    return _make_shape("smallest", parts)
 
 
-SHAPES = {name: make_shape(name) for name in ("smallest", "largest")}
+def largest(*parts: Any) -> Shape:
+    """Return the objective to make the largest of several sums of rates as small as possible.
+
+    >>> from ratebound import error_rate, largest
+    >>> largest(error_rate("sex"))
+    largest(error_rate(sex))
+    """
+    return _make_shape("largest", parts)
+
+
+def _make_shape(name: str, parts: tuple[Any, ...]) -> Shape:
+    if len(parts) == 1 and not isinstance(parts[0], Sum):
+        parts = tuple(parts[0])
+    sums = tuple(map(as_sum, parts))
+    if len(sums) < 2 and not any(map(mentions_every_value, _collect_rates(sums))):
+        raise ValueError(
+            f"{name}(...) takes two sums of rates or more, or one for every value of a column"
+        )
+    return Shape(name, sums)
+
+
+SHAPES: dict[str, Callable[..., Shape]] = {"smallest": smallest, "largest": largest}
 
 
 def mentions_every_value(rate: Rate) -> bool:
@@ -371,9 +391,7 @@ class Constraint(Written):
         """The constraint's bounds one by one, in the order of `rows`."""
         if self.low is None or self.high is None:
             return [self]
-        low = Constraint(self.low, self.sum, None)
-        high = Constraint(None, self.sum, self.high)
-        return [low, high]
+        return [compare(self.sum, ">=", self.low), compare(self.sum, "<=", self.high)]
 
     @property
     def rates(self) -> tuple[Rate, ...]:
@@ -508,7 +526,7 @@ def as_number(value: Any) -> float:
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value):
+    if not is_number or not is_finite(value):
         raise TypeError(f"expected a rate or a finite number, got {value!r}")
     return float(value)
 

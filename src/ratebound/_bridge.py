@@ -1,0 +1,246 @@
+"""The only crossing between new rooms and old ones; it shrinks as `_old` does.
+
+A new problem crosses as text, which an old room parses. Rows cross as arrays. `compile` is the new
+one, but for what only old rooms know.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from functools import cache, wraps
+from types import FunctionType
+from typing import Any
+
+from ratebound import _old
+from ratebound.problem import compile as new
+from ratebound.problem.population import Population
+
+
+@cache
+def find_old_name(name: str) -> Any:
+    """Return a public name of the old package, which takes objects of new rooms too."""
+    public = getattr(_old, name)
+    if isinstance(public, type):
+        _open_class(public)
+    elif isinstance(public, FunctionType):
+        return _accept_new(public)
+    return public
+
+
+def _open_class(public: type) -> None:
+    """Let every public method of an old class take objects of new rooms."""
+    for base in public.__mro__:
+        if not base.__module__.startswith("ratebound._old."):
+            continue
+        for name, method in list(vars(base).items()):
+            is_public = name == "__init__" or not name.startswith("_")
+            if is_public and isinstance(method, FunctionType) and not hasattr(method, "takes_new"):
+                setattr(base, name, _accept_new(method))
+
+
+def _accept_new(function: FunctionType) -> Any:
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        named = {name: to_old(value) for name, value in options.items()}
+        return function(*map(to_old, arguments), **named)
+
+    call.takes_new = True  # type: ignore[attr-defined]
+    return call
+
+
+@wraps(new.compile)
+def compile(problem: Any, rows: Any, **others: Any) -> Any:
+    populations = {name: _read_population(other) for name, other in others.items()}
+    first = _read_population(rows)
+    if _is_for_old_rooms(problem) or any(map(_is_old, (first, *populations.values()))):
+        converted = {name: to_old(other) for name, other in others.items()}
+        return _old.compile(to_old(problem), to_old(rows), **converted)
+    return new.compile(problem, first, **populations)
+
+
+def _is_for_old_rooms(problem: Any) -> bool:
+    """Return True for a problem of an old room, and for one with functions of the user's own."""
+    if _is_old(problem):
+        return True
+    bounds = [getattr(constraint, "sum", None) for constraint in problem.constraints]
+    return any(term.form == "computed" for bound in bounds if bound for term in bound.terms)
+
+
+def _is_old(value: Any) -> bool:
+    return type(value).__module__.startswith("ratebound._old.")
+
+
+def _read_population(rows: Any) -> Any:
+    """Return rows of an old room as new ones; rows on disk and pairs stay what they are."""
+    if not _is_old(rows) or type(rows).__name__ != "Population":
+        return rows
+    labels = rows.y
+    if labels is not None:
+        labels = [rows.classes[index] for index in labels.astype(int)]
+    classes = list(rows.classes or ())
+    refer = None
+    if classes and type(classes[-1]).__name__ == "Referral":
+        refer = str(classes.pop())
+    return Population(rows.X, labels, rows.columns, rows.weights, classes or None, refer)
+
+
+def to_old(value: Any) -> Any:
+    """Return what an old room takes for something of a new one; anything else unchanged."""
+    if isinstance(value, list | tuple):
+        converted = [to_old(item) for item in value]
+        changed = any(new is not old for new, old in zip(value, converted, strict=True))
+        return type(value)(converted) if changed and type(value) in (list, tuple) else value
+    if isinstance(value, dict):
+        converted = {key: to_old(item) for key, item in value.items()}
+        changed = any(converted[key] is not value[key] for key in value)
+        return converted if changed else value
+    convert = CONVERSIONS.get(f"{type(value).__module__}.{type(value).__name__}")
+    return value if convert is None else convert(value)
+
+
+def _convert_problem(problem: Any) -> Any:
+    goal = {problem.sense: to_old(problem.objective)}
+    constraints = [to_old(constraint) for constraint in problem.constraints]
+    return _old.Problem(subject_to=constraints, **goal)
+
+
+def _convert_constraint(constraint: Any) -> Any:
+    computed = [term for term in constraint.sum.terms if term.form == "computed"]
+    if computed:
+        return _convert_computed(computed[0], constraint.high.constant)
+    for rate in constraint.rates:
+        _define_rate(rate.name)
+    if len(constraint.ends) == 2:
+        text = f"{constraint.low} <= {constraint.sum} <= {constraint.high}"
+        return _old.parse(_write_old_text(text))
+    return _old.parse(_write_old_text(str(constraint)))
+
+
+def _convert_computed(computed: Any, at_most: float) -> Any:
+    on = None if computed.population == "train" else computed.population
+    return _old.constraint(
+        computed.value,
+        computed.proxy,
+        name=computed.name,
+        at_most=at_most,
+        on=on,
+        exact=computed.exact,
+        scale=computed.scale,
+    )
+
+
+def _convert_goal(goal: Any) -> Any:
+    _define_goal(goal.name)
+    return _old.parse(_write_old_text(str(goal)))
+
+
+def _convert_objective(objective: Any) -> Any:
+    from ratebound._old.rates.text import parse_objective
+
+    for rate in objective.rates:
+        _define_rate(rate.name)
+    return parse_objective(_write_old_text(str(objective)))
+
+
+def _convert_condition(condition: Any) -> Any:
+    from ratebound._old.rates.text import parse_condition
+
+    return parse_condition(_write_old_text(str(condition)))
+
+
+def _write_old_text(text: str) -> str:
+    """Return a text in the old spelling: the live model's rates had names of their own."""
+    from ratebound.rates.table import LIVE
+
+    def rename(match: re.Match[str]) -> str:
+        arguments = match[2].replace("by=", "versus=")
+        return f"{match[1]}_of({arguments})"
+
+    names = "|".join(LIVE)
+    return re.sub(rf"\b({names})\(((?:\"(?:\\.|[^\"])*\"|[^()\"])*\bby=[^()]*)\)", rename, text)
+
+
+def _define_rate(name: str) -> None:
+    """Define a user's own rate in the old table too."""
+    from ratebound._old.rates.kinds import KINDS as OLD_KINDS
+    from ratebound.rates.table import KINDS
+
+    if name not in KINDS or not KINDS[name].is_own or name in OLD_KINDS:
+        return
+    counted, among = KINDS[name].parts({})
+    above = _add_counts(name, counted[0].event)
+    if among is None:
+        raise ValueError(f"{name}: the rooms before this one know no counts of one's own")
+    _old.ratio(name, above, _add_counts(name, among[0].event), KINDS[name].meaning)
+
+
+def _add_counts(name: str, event: str) -> Any:
+    """Return an event as a sum of the four counts of decisions and labels."""
+    from ratebound.rates.table import evaluate_event
+
+    if "v" in event.replace("decided", ""):
+        raise ValueError(f"{name}: the old rooms know no rates of one's own on live decisions")
+    holds = evaluate_event(event, 2, 2, 1, {})
+    counts = {
+        (0, 0): _old.true_negatives,
+        (0, 1): _old.false_negatives,
+        (1, 0): _old.false_positives,
+        (1, 1): _old.true_positives,
+    }
+    total: Any = 0
+    for (decision, label), count in counts.items():
+        if holds[min(decision, holds.shape[0] - 1), min(label, holds.shape[1] - 1), 0]:
+            total = total + count()
+    return total
+
+
+def _define_goal(name: str) -> None:
+    """Define a user's own goal in the old table too, whose groups cross as text."""
+    from ratebound._old.rates.grouping import GOALS as OLD_GOALS
+    from ratebound.rates.goals import GOALS
+    from ratebound.rates.text import parse_condition
+
+    if name in OLD_GOALS:
+        return
+    function = GOALS[name]
+
+    def spell_out(groups: Any, **options: Any) -> list[Any]:
+        conditions = [parse_condition(str(group)) for group in groups]
+        return [to_old(constraint) for constraint in function(conditions, **options)]
+
+    spell_out.__name__ = name
+    spell_out.__doc__ = function.__doc__
+    spell_out.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    _old.goal(spell_out)
+
+
+def _convert_population(rows: Any) -> Any:
+    classes = None if rows.classes is None else list(rows.classes)
+    return _old.Population(
+        rows.X,
+        rows.y,
+        columns=rows.columns,
+        weights=rows.weights,
+        classes=classes,
+        refer=rows.refer,
+    )
+
+
+def _convert_compiled(compiled: Any) -> Any:
+    populations = {name: to_old(pieces[0]) for name, pieces in compiled.populations.items()}
+    return _old.compile(to_old(compiled.problem), populations.pop("train"), **populations)
+
+
+CONDITIONS = ("Compare", "In", "Missing", "Decided", "All", "AnyOf", "Not")
+CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "ratebound.problem.problem.Problem": _convert_problem,
+    "ratebound.problem.population.Population": _convert_population,
+    "ratebound.problem.compiled.Compiled": _convert_compiled,
+    "ratebound.rates.sums.Constraint": _convert_constraint,
+    "ratebound.rates.sums.Sum": _convert_objective,
+    "ratebound.rates.sums.Shape": _convert_objective,
+    "ratebound.rates.goals.Goal": _convert_goal,
+    **{f"ratebound.rates.conditions.{name}": _convert_condition for name in CONDITIONS},
+}

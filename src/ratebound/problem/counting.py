@@ -1,0 +1,123 @@
+"""Counting rows into lines: arrays and populations in memory, or a data frame by its own engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ratebound.problem.columns import encode_values, is_frame, list_names
+from ratebound.problem.lines import Lines, make_lines
+from ratebound.problem.needs import Needs, find_needs
+from ratebound.problem.population import Population
+from ratebound.problem.problem import Problem
+from ratebound.rates.conditions import Condition, Name, suggest_name
+from ratebound.rates.sums import FIRST
+
+MOST_CODES = 2**50  # codes are numbered anew before they overflow
+
+
+def count_lines(
+    problem: Problem,
+    rows: Any,
+    label: str | None = None,
+    decision: str = "decision",
+    weight: str | None = None,
+    *,
+    by: Iterable[Name | Condition] = (),
+    population: str = FIRST,
+) -> Lines:
+    """Count the rows of a table into lines.
+
+    Parameters
+    ----------
+    problem : Problem
+        Whose constraints and objective say which rows are alike.
+    rows : mapping of arrays, or data frame
+        The columns that the problem names, labels and decisions.
+    label : str, default=None
+        The column of labels. By default there are none.
+    decision : str, default="decision"
+        The column of decisions.
+    weight : str, default=None
+        The column of weights. By default each row counts once.
+    by : iterable of column names and conditions, default=()
+        What else the lines are kept by, such as the groups of a report.
+    population : str, default="train"
+        Which of the problem's populations the rows are.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> from ratebound.problem.counting import count_lines
+    >>> problem = rb.Problem("error_rate()", ['recall(sex == "F") >= 0.9'])
+    >>> table = {"sex": ["F", "M", "F", "F"], "y": [1, 1, 0, 1], "yes": [1, 1, 0, 1]}
+    >>> lines = count_lines(problem, table, label="y", decision="yes")
+    >>> len(lines), lines.total("rows").tolist()
+    (3, [1.0, 1.0, 2.0])
+    """
+    needs = find_needs(problem, population, by)
+    if needs.has_label and label is None:
+        raise ValueError(f"the problem needs labels: name their column, as in label='y'\n{problem}")
+    is_table = is_frame(rows)
+    _check_columns(needs, list_names(rows) if is_table else list(rows), label, decision, weight)
+    if is_table:
+        from ratebound.problem.frames import count_frame  # which imports narwhals
+
+        return count_frame(needs, rows, label, decision, weight)
+    people = Population(
+        X=None,
+        y=None if label is None else rows[label],
+        columns=rows,
+        weights=None if weight is None else rows[weight],
+        allow_absent=True,
+    )
+    return count_population(needs, people, rows[decision])
+
+
+def count_population(needs: Needs, rows: Population, decisions: Any) -> Lines:
+    """Count rows in memory, with one decision each (n,), into lines that know their rows."""
+    masks = [rows.mask(leaf) for leaf in needs.conditions]
+    encoded = [rows.encode(name) for name in needs.columns]
+    if needs.has_label:
+        encoded.append(rows.encode(None))
+    encoded.append(encode_values(decisions))
+    first, line_of_row = fold([*masks, *(column.codes for column in encoded)])
+    keys = [mask[first].tolist() for mask in masks]
+    keys += [column.decode()[first].tolist() for column in encoded]
+    if not needs.has_label:
+        keys.insert(len(keys) - 1, [1] * len(first))
+    weights = rows.row_weights
+    sums = [np.bincount(line_of_row), np.bincount(line_of_row, weights)]
+    sums.append(np.bincount(line_of_row, weights**2))
+    for name in needs.amounts:
+        amounts = rows.amounts(name, np.ones(len(rows), dtype=bool))
+        sums.append(np.bincount(line_of_row, weights * amounts))
+    totals = [total.tolist() for total in sums]
+    return make_lines(needs, zip(*keys, *totals, strict=True), line_of_row)
+
+
+def fold(columns: Iterable[Any]) -> tuple[Any, Any]:
+    """Return an example of each distinct row of codes (k,), and which of them each row is (n,)."""
+    code: Any = 0
+    most = 1
+    for column in columns:
+        values = column.astype(np.int64) + 1  # -1 is a missing value
+        size = int(values.max()) + 1
+        if most * size > MOST_CODES:
+            code = np.unique(code, return_inverse=True)[1].reshape(-1)
+            most = int(code.max()) + 1
+        code = code * size + values
+        most *= size
+    _, first, line_of_row = np.unique(code, return_index=True, return_inverse=True)
+    return first, line_of_row.reshape(-1)
+
+
+def _check_columns(needs: Needs, known: list[Any], *others: str | None) -> None:
+    names = [leaf.column for leaf in needs.conditions]  # type: ignore[attr-defined]
+    names += [*needs.columns, *needs.amounts]
+    names += [name for name in others if name is not None]
+    for name in names:
+        if name not in known:
+            raise ValueError(f"there is no column {name!r}{suggest_name(name, known)}")

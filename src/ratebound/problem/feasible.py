@@ -1,0 +1,71 @@
+"""What no decisions on these rows could do: meet a constraint, or keep a denominator above zero.
+
+These checks look at one constraint at a time and allow any decision in any cell, so what they refuse
+is impossible for every model. That several constraints conflict is for a solver to find out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ratebound.problem.compiled import Compiled
+
+TOLERANCE = 1e-9  # of values
+DOUBLINGS = 40  # of the price of a constraint
+
+
+def check_feasible(compiled: Compiled) -> None:
+    """Raise if one constraint alone asks for more than any decisions on these rows could give."""
+    least = compiled.least_values()[len(compiled.objective.pieces) :]
+    for row, violation in zip(compiled.rows, least, strict=True):
+        if violation > TOLERANCE:
+            raise ValueError(
+                f"{row.text}: no model can meet this on these rows; "
+                f"the best misses it by {violation:.3g}"
+            )
+
+
+def check_denominators(compiled: Compiled) -> None:
+    """Raise if a ratio in the objective may be divided by 0 and no constraint alone prevents it."""
+    pieces = compiled.objective.pieces
+    least = compiled.least_values()
+    constraints = range(len(pieces), len(compiled.offset))
+    for ratios in compiled.objective.ratios:
+        for _, _, bottom in ratios:
+            if least[bottom] > TOLERANCE:
+                continue
+            if not any(_keeps_positive(compiled, bottom, row) for row in constraints):
+                raise ValueError(
+                    f"the objective {compiled.problem.objective} has the denominator "
+                    f"{pieces[bottom]}, which may be 0 though every constraint is met: add a "
+                    "constraint that prevents this, as in positive_rate() >= 0.05"
+                )
+
+
+def _keeps_positive(compiled: Compiled, bottom: int, row: int) -> bool:
+    """Return True if a row of values cannot be 0 wherever another row is at most 0.
+
+    By duality that is so if ``min(bottom + price * row)`` is above 0 at some price.
+    """
+    worth = []
+    for block in compiled.blocks:
+        per_cell = compiled.per_cell(block.coefficients[[bottom, row]])
+        weight = np.bincount(compiled.cell, compiled.weight_of(block), len(compiled.bits))
+        first_decision = np.zeros_like(per_cell[:, :1])
+        worth.append(np.concatenate([first_decision, per_cell], axis=1) * weight)
+    for price in 2.0 ** np.arange(-DOUBLINGS // 2, DOUBLINGS // 2):
+        if _least_at_price(compiled, worth, bottom, row, price) > TOLERANCE:
+            return True
+    return False
+
+
+def _least_at_price(
+    compiled: Compiled, worth: list[Any], bottom: int, row: int, price: float
+) -> float:
+    least = compiled.offset[bottom] + price * compiled.offset[row]
+    for per_cell in worth:
+        decisions = per_cell[0] + price * per_cell[1]  # (D, cells)
+        least += decisions.min(axis=0).sum()
+    return float(least)
