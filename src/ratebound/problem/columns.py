@@ -69,7 +69,11 @@ class Encoded(NamedTuple):
         return np.append(by_value, is_unequal)[self.codes]
 
 
-def _compare_values(values: Any, words: set[str], leaf: Compare) -> Any:
+def _compare_values(
+    values: Any,
+    words: set[str],
+    leaf: Compare,
+) -> Any:
     """Return which distinct values (d,) stand in a relation to that of a condition."""
     if values.dtype.kind == "O":
         check_kinds(leaf, words)

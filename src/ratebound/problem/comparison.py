@@ -43,8 +43,8 @@ RELATIONS = {
 LIKE_A_NUMBER = re.compile(r"\s*[-+]?\s*[$€£¥]?\s*\d")
 LIKE_AN_ISO_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d")
 MANY_DIGITS = Context(prec=400)
-NANOSECONDS_START = datetime.datetime(1677, 9, 21, 0, 12, 43, 145225)
-NANOSECONDS_END = datetime.datetime(2262, 4, 11, 23, 47, 16, 854775)
+EPOCH = datetime.datetime(1970, 1, 1)
+REACH = datetime.timedelta(microseconds=2**63 // 1000)  # of nanoseconds in 64 bits
 WORDS = {"text": "text", "date": "dates", "time": "dates"}  # all other kinds are numbers
 
 
@@ -71,7 +71,7 @@ def int_kind(bits: int, signed: bool = True) -> ColumnKind:
 
 def time_kind(unit: str) -> ColumnKind:
     if unit == "ns":
-        return ColumnKind("time", NANOSECONDS_START, NANOSECONDS_END, unit=unit)
+        return ColumnKind("time", EPOCH - REACH, EPOCH + REACH, unit=unit)
     return ColumnKind("time", unit=unit)
 
 
@@ -98,7 +98,11 @@ def kind_of_value(value: Any) -> str:
     return "dates" if isinstance(value, datetime.date | np.datetime64) else "numbers"
 
 
-def compare_value(held: Any, relation: str, value: Value) -> bool:
+def compare_value(
+    held: Any,
+    relation: str,
+    value: Value,
+) -> bool:
     """Return whether one value, which is not missing, stands in a relation to that of a condition."""
     if isinstance(held, str) != isinstance(value, str):
         return relation == "!="

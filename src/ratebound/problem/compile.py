@@ -16,18 +16,57 @@ import numpy as np
 
 from ratebound.problem.compiled import Block, Budget, Compiled
 from ratebound.problem.expand import Row, Threshold, expand
-from ratebound.problem.population import Pieces, Population, as_pieces, collect_classes
+from ratebound.problem.population import (
+    Pieces,
+    Population,
+    as_pieces,
+    check_population,
+    collect_classes,
+)
 from ratebound.problem.problem import Problem
 from ratebound.problem.slices import Classes, Slice, slices_among, slices_by_decision
 from ratebound.rates.sums import FIRST, Rate, Sum
 
 ROUNDING = 1e-12
+MOST_COEFFICIENTS = 2**29  # 4 GiB: they are dense, which suits up to a thousand constraints or so
 
 BlockKey = tuple[float | str, Any]  # a threshold and a column of amounts
+PLAIN: BlockKey = (0.0, None)
 
 
 def compile(problem: Problem, rows: Any, **others: Any) -> Compiled:
-    """Return the problem on a first population and on others, which rates name with ``on=``."""
+    """Compile a problem on rows into cells and coefficients.
+
+    Parameters
+    ----------
+    problem : Problem
+        The objective and the constraints.
+    rows : Population, or list of Population
+        The rows that rates without ``on=`` are about; a list holds pieces of them.
+    **others : Population, or list of Population
+        Other rows, by the names that rates use with ``on=``.
+
+    Returns
+    -------
+    Compiled
+        Its `evaluate` gives the exact objective and violations of any scores.
+
+    Raises
+    ------
+    ValueError
+        If a constraint names a column, a value, a class or a population that does not exist, or a group
+        without rows. The error names the constraint and says what to write.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rows = rb.Population(y=[1, 1, 0, 0], columns={"sex": ["F", "M", "F", "M"]})
+    >>> problem = rb.Problem("error_rate()", [rb.recall(sex="F") >= 0.9])
+    >>> compiled = rb.compile(problem, rows)
+    >>> objective, violations = compiled.evaluate([-1.0, 1.0, -1.0, -1.0])
+    >>> float(objective), violations
+    (0.25, array([0.9]))
+    """
     populations = {FIRST: as_pieces(rows)}
     for name, other in others.items():
         populations[name] = as_pieces(other)
@@ -99,7 +138,8 @@ class _Coefficients:
         self.classes = classes
         self.totals: dict[str, float] = {}  # weight of each population
         for name, pieces in populations.items():
-            self.totals[name] = float(sum(piece.row_weights.sum() for piece in pieces))
+            weights = [piece.row_weights.sum() for piece in pieces]
+            self.totals[name] = float(sum(weights))
         self.reference = dict(reference or self.totals)
         # slices in which a decision is worth something, by index
         self.slices: dict[Slice, int] = {}
@@ -130,18 +170,17 @@ class _Coefficients:
                     if depends_on_decision:
                         self.slices.setdefault(slice_, len(self.slices))
 
-    def _register_slice(self, rate: Rate, slice_: Slice, amounts: Any) -> None:
+    def _register_slice(
+        self,
+        rate: Rate,
+        slice_: Slice,
+        amounts: Any,
+    ) -> None:
         self.weight[slice_, amounts] = 0.0
         self.first_rate[slice_] = f"{rate}: population {rate.population!r}"
 
     def _check_rate(self, rate: Rate, text: str) -> None:
-        name = rate.population
-        if name not in self.totals:
-            known = ", ".join(map(repr, self.totals))
-            raise ValueError(
-                f"{rate}: population {name!r} is not given, only {known}: pass it by its name, "
-                f"{name}=... (in {text})"
-            )
+        check_population(rate.population, self.totals)
         at = rate.option("at", 0.0)
         moves_score = not isinstance(at, str) and at != 0
         if moves_score and len(self.classes.values) > 2:
@@ -235,7 +274,12 @@ class _Coefficients:
             self._fill_row(number, sum_, text)
         return self.offset, self.scale
 
-    def _fill_row(self, number: int, sum_: Sum, text: str) -> None:
+    def _fill_row(
+        self,
+        number: int,
+        sum_: Sum,
+        text: str,
+    ) -> None:
         self.offset[number] += sum_.constant
         for rate, coefficient in sum_.terms.items():
             assert isinstance(rate, Rate)
@@ -250,11 +294,17 @@ class _Coefficients:
             unit = 1.0
             if rate.among is None:
                 unit = rate.option("per", self.reference[rate.population])
-            is_cost = rate.name == "cost"
-            self.scale[number] = largest if is_cost else max(self.scale[number], unit)
+            if rate.name == "cost":
+                self.scale[number] = largest
+            else:
+                self.scale[number] = max(self.scale[number], unit)
 
     def _add_part(
-        self, number: int, key: BlockKey, by_decision: list[Slice | None], worth: float
+        self,
+        number: int,
+        key: BlockKey,
+        by_decision: list[Slice | None],
+        worth: float,
     ) -> None:
         """Enter one counted event: the first decision as offset, differences from it as worth."""
         first = by_decision[0]
@@ -267,7 +317,12 @@ class _Coefficients:
             self._add_worth(number, key, decision, first, -worth)
 
     def _add_worth(
-        self, number: int, key: BlockKey, decision: int, slice_: Slice | None, worth: float
+        self,
+        number: int,
+        key: BlockKey,
+        decision: int,
+        slice_: Slice | None,
+        worth: float,
     ) -> None:
         if slice_ is not None:
             self.worth[key, number, decision, self.slices[slice_]] += worth
@@ -292,12 +347,16 @@ class _Coefficients:
     # --- results ---
 
     def make_blocks(self) -> tuple[Block, ...]:
-        keys: dict[BlockKey, None] = dict.fromkeys(key for key, *_ in self.worth)
-        if not keys:
-            keys[0.0, None] = None
+        keys = list(dict.fromkeys(key for key, *_ in self.worth)) or [PLAIN]
         rows = len(self.offset)
         decisions = len(self.classes.values)
         shape = (rows, decisions - 1, len(self.slices))
+        size = len(keys) * math.prod(shape)
+        if size > MOST_COEFFICIENTS:
+            raise ValueError(
+                f"{rows:,} constraints on {len(self.slices):,} sets of rows need {size:,} coefficients, "
+                f"more than {MOST_COEFFICIENTS:,}: name fewer groups, or split the problem"
+            )
         coefficients = {key: np.zeros(shape) for key in keys}
         for (key, *index), worth in self.worth.items():
             coefficients[key][tuple(index)] = worth
@@ -312,8 +371,7 @@ class _Coefficients:
         thresholds = {}
         for row in rows:
             if row.threshold is not None:
-                name, budget = row.threshold
-                thresholds[name] = self._find_budget(budget)
+                thresholds[row.threshold.name] = self._find_budget(row.threshold)
         return thresholds
 
     def _find_budget(self, budget: Threshold) -> Budget:

@@ -46,7 +46,21 @@ class Budget(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """p pieces of the objective, then m constraints, met if at most 0; n rows; D decisions."""
+    """Hold a problem on rows as arrays; `compile` makes it.
+
+    There are p pieces of the objective and then m constraints, which are met where they are at most 0;
+    n rows, and D decisions.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rows = rb.Population(y=[1, 1, 0, 0])
+    >>> compiled = rb.compile(rb.Problem("error_rate()", ["recall() >= 0.9"]), rows)
+    >>> compiled
+    Compiled(1 constraints, 4 rows, 2 cells, 2 slices)
+    >>> compiled.values(compiled.count([1.0, -1.0, -1.0, -1.0]))
+    array([[0.25, 0.4 ]])
+    """
 
     problem: Problem
     populations: Mapping[str, Pieces]
@@ -104,7 +118,20 @@ class Compiled:
     # --- counting ---
 
     def count(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> Any:
-        """Return the weight of each decision but the first, in each cell: (B, K, D-1, cells)."""
+        """Return the weight of each decision but the first, in each cell.
+
+        Parameters
+        ----------
+        scores : array
+            Of one model (n,) or K models (K, n); with D > 2 decisions (D, n) or (K, D, n).
+        thresholds : mapping, default=None
+            Thresholds (K, D-1) that are learned, by name.
+
+        Returns
+        -------
+        array of shape (B, K, D-1, cells)
+            For each block of coefficients and each model. Counts add up.
+        """
         scores = self.check_scores(scores)
         chosen = self.choose_thresholds(scores)
         if thresholds is not None:
@@ -124,7 +151,12 @@ class Compiled:
             )
         return chosen[block.at]
 
-    def _count_models(self, block: Block, scores: Any, at: Any) -> list[Any]:
+    def _count_models(
+        self,
+        block: Block,
+        scores: Any,
+        at: Any,
+    ) -> list[Any]:
         """Count one model after another, so that the decisions of all never exist at once."""
         at = _broadcast_thresholds(scores, at)
         counts = []
@@ -135,7 +167,18 @@ class Compiled:
         return counts
 
     def count_decisions(self, decisions: Any) -> Any:
-        """Return the same for decisions (K, n) or (n,), as indices of classes."""
+        """Return the same for decisions.
+
+        Parameters
+        ----------
+        decisions : array of shape (n,) or (K, n)
+            Indices of classes.
+
+        Returns
+        -------
+        array of shape (B, K, D-1, cells)
+            As of `count`.
+        """
         if any(block.at != 0 for block in self.blocks):
             raise ValueError(
                 "these constraints move the threshold, so they need scores, not decisions"
@@ -169,7 +212,18 @@ class Compiled:
         return block.amounts * self.weights
 
     def values(self, counts: Any) -> Any:
-        """Return the values (K, p+m) of counts, which may be sums of several counts."""
+        """Return the values of counts.
+
+        Parameters
+        ----------
+        counts : array of shape (B, K, D-1, cells)
+            As `count` returns them, or sums of several.
+
+        Returns
+        -------
+        array of shape (K, p+m)
+            The pieces of the objective, then the violations.
+        """
         total = self.offset
         for block, count in zip(self.blocks, counts, strict=True):
             by_slice = self.per_slice(count)
@@ -177,9 +231,21 @@ class Compiled:
         return total
 
     def evaluate(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
-        """Return the objective (K,), to be minimised, and the violations (K, m), met where <= 0.
+        """Return the objective, to be minimised, and the violations, met where <= 0.
 
-        For the scores of one model, both come without the first axis.
+        Parameters
+        ----------
+        scores : array
+            As for `count`.
+        thresholds : mapping, default=None
+            As for `count`.
+
+        Returns
+        -------
+        array of shape (K,)
+            The objectives; for the scores of one model, a number.
+        array of shape (K, m)
+            The violations; for the scores of one model, (m,).
         """
         values = self.values(self.count(scores, thresholds))
         pieces = len(self.objective.pieces)
@@ -269,14 +335,19 @@ class Compiled:
 
     # --- the same on other rows ---
 
-    def recompile(self, problem: Problem) -> Compiled:
-        """Return another problem on the same rows."""
-        from ratebound.problem.compile import compile_pieces
-
-        return compile_pieces(problem, self.populations, self.reference)
-
     def select(self, rows: Any) -> Compiled:
-        """Return the same on some rows (n,): groups as on all, and counts out of as many."""
+        """Compile the same problem on some of the rows.
+
+        Parameters
+        ----------
+        rows : array of shape (n,)
+            True for rows to keep.
+
+        Returns
+        -------
+        Compiled
+            Groups are as on all rows, and counts are out of as many.
+        """
         from ratebound.problem.compile import compile_pieces
 
         mask = np.asarray(rows)
@@ -324,7 +395,11 @@ def _renumber(code: Any) -> Any:
     return np.unique(code, return_inverse=True)[1].ravel()
 
 
-def _lowest_within(weight: float, scores: Any, weights: Any) -> float:
+def _lowest_within(
+    weight: float,
+    scores: Any,
+    weights: Any,
+) -> float:
     """Return the lowest threshold that at most this weight of rows passes."""
     order = np.argsort(-scores, kind="stable")
     passed = np.cumsum(weights[order])
@@ -334,7 +409,11 @@ def _lowest_within(weight: float, scores: Any, weights: Any) -> float:
     return float(np.nextafter(scores[order[first]], np.inf))
 
 
-def _highest_above(weight: float, scores: Any, weights: Any) -> float:
+def _highest_above(
+    weight: float,
+    scores: Any,
+    weights: Any,
+) -> float:
     """Return the highest threshold that at least this weight of rows passes."""
     order = np.argsort(-scores, kind="stable")
     passed = np.cumsum(weights[order])

@@ -76,7 +76,11 @@ def count_lines(
     return count_population(needs, people, rows[decision])
 
 
-def count_population(needs: Needs, rows: Population, decisions: Any) -> Lines:
+def count_population(
+    needs: Needs,
+    rows: Population,
+    decisions: Any,
+) -> Lines:
     """Count rows in memory, with one decision each (n,), into lines that know their rows."""
     masks = [rows.mask(leaf) for leaf in needs.conditions]
     encoded = [rows.encode(name) for name in needs.columns]

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from ratebound.problem.objectives import Objective, build_objective
-from ratebound.problem.population import Pieces
+from ratebound.problem.population import Pieces, check_population
 from ratebound.problem.problem import Problem
 from ratebound.problem.slices import Classes, Slice, check_rate, slices_among
 from ratebound.rates.conditions import (
@@ -31,7 +31,7 @@ from ratebound.rates.conditions import (
     leaves,
     replace_leaves,
 )
-from ratebound.rates.goals import Goal
+from ratebound.rates.goals import STAND_IN, Goal
 from ratebound.rates.sums import (
     RANKING,
     Computed,
@@ -45,6 +45,7 @@ from ratebound.rates.sums import (
 from ratebound.rates.table import KINDS, split_ratio
 
 MOST_GROUPS = 100  # that a column may make without being listed
+OTHER_GROUP = column(STAND_IN) == 1  # beside one whose rows are counted
 EXAMPLE_LEVEL = 0.7  # of two ratios, in the error that asks for one
 
 
@@ -52,6 +53,7 @@ EXAMPLE_LEVEL = 0.7  # of two ratios, in the error that asks for one
 class Threshold:
     """How a learned threshold follows from scores: a share of some rows is above it."""
 
+    name: str
     rate: Rate  # linear, at the threshold
     share: float  # of its rows, or with `per` of as many
     at_most: bool  # else at least this share
@@ -65,12 +67,14 @@ class Row:
     text: str
     constraint: int  # its index among the problem's constraints
     ratio: Quotient | None = None  # what reports show, if it was cross-multiplied
-    threshold: tuple[str, Threshold] | None = None  # the one whose budget it is
+    threshold: Threshold | None = None  # whose budget it is
     computed: Computed | None = None  # a function whose value a game adds to the row
 
 
 def expand(
-    problem: Problem, populations: Mapping[str, Pieces], classes: Classes
+    problem: Problem,
+    populations: Mapping[str, Pieces],
+    classes: Classes,
 ) -> tuple[Objective, list[Row]]:
     """Return the objective as a function of linear sums, and a row for every bound."""
     rows: list[Row] = []
@@ -98,16 +102,20 @@ def expand(
 
 
 def spell_out(
-    stated: Constraint | Goal, populations: Mapping[str, Pieces], classes: Classes
+    stated: Constraint | Goal,
+    populations: Mapping[str, Pieces],
+    classes: Classes,
 ) -> list[Constraint]:
     """Return a constraint for every group, value and class that it mentions."""
     if isinstance(stated, Constraint):
         return _spell_out_column(stated, populations)
-    pieces = _find_population(populations, stated.population)
+    check_population(stated.population, populations)
+    pieces = populations[stated.population]
     groups = _list_groups(stated, pieces)
     constraints: list[Constraint] = []
     for of in _list_classes(stated, classes):
         large = _drop_small(stated, groups, of, pieces, classes)
+        _check_number(stated, large)
         constraints += stated.spell_out(large, **of)
     return constraints
 
@@ -128,16 +136,24 @@ def _list_groups(goal: Goal, pieces: Pieces) -> list[Condition]:
     else:
         for group in goal.groups:
             groups += _split_group(pieces, group)
+    return groups
+
+
+def _check_number(goal: Goal, groups: list[Condition]) -> None:
     columns = [group.column for group in goal.groups if isinstance(group, Every)]
     if columns and len(groups) > MOST_GROUPS:
         raise ValueError(
             f"there are {len(groups):,} groups, more than {MOST_GROUPS}: list the important ones, "
             f"as in {format_column(columns[0])} in (...), or leave out small ones with min_rows="
         )
-    return groups
 
 
-def _warn_of_absent(goal: Goal, pieces: Pieces, names: list[Name], present: int) -> None:
+def _warn_of_absent(
+    goal: Goal,
+    pieces: Pieces,
+    names: list[Name],
+    present: int,
+) -> None:
     """Warn about combinations of values that no row has: nothing is constrained there."""
     possible = math.prod(len(_groups_of_columns(pieces, [name])) for name in names)
     if possible > present:
@@ -202,13 +218,15 @@ def _drop_small(
 
 
 def _count_fewest(
-    goal: Goal, group: Condition, of: dict[str, Value], pieces: Pieces, classes: Classes
+    goal: Goal,
+    group: Condition,
+    of: dict[str, Value],
+    pieces: Pieces,
+    classes: Classes,
 ) -> int:
     """Return the fewest rows, in a group, that a rate of a goal is about."""
-    is_pairwise = dict(goal.options).get("against") == "pairwise"
-    groups = [group, EVERYONE] if is_pairwise else [group]
     counts = []
-    for constraint in goal.spell_out(groups, **of):
+    for constraint in goal.spell_out([group, OTHER_GROUP], **of):
         for rate in constraint.rates:
             if rate.condition == group:
                 slices = slices_among(check_rate(rate, classes), classes)
@@ -216,12 +234,16 @@ def _count_fewest(
     return min(counts)
 
 
-def _count_rows(slice_: Slice, pieces: Pieces, classes: Classes) -> int:
-    count = 0
+def _count_rows(
+    slice_: Slice,
+    pieces: Pieces,
+    classes: Classes,
+) -> int:
+    total = 0
     for piece in pieces:
         inside = slice_.mask(piece, classes) & (piece.row_weights > 0)
-        count += int(inside.sum() if piece.counts is None else piece.counts[inside].sum())
-    return count
+        total += int(inside.sum() if piece.counts is None else piece.counts[inside].sum())
+    return total
 
 
 def _spell_out_column(stated: Any, populations: Mapping[str, Pieces]) -> list[Any]:
@@ -238,7 +260,8 @@ def _spell_out_column(stated: Any, populations: Mapping[str, Pieces]) -> list[An
             "one column can stand for every one of its values, not two; write a constraint for each"
         )
     ((name, population),) = columns
-    groups = _groups_of_columns(_find_population(populations, population), [name])
+    check_population(population, populations)
+    groups = _groups_of_columns(populations[population], [name])
     if len(groups) > MOST_GROUPS:
         raise ValueError(
             f"column {name!r} holds {len(groups):,} values, more than {MOST_GROUPS}: list some in a goal"
@@ -255,19 +278,14 @@ def _restrict_to_group(rate: Rate, group: Condition) -> Rate:
     return replace(rate, condition=replace_leaves(rate.condition, replace_every))
 
 
-def _find_population(populations: Mapping[str, Pieces], name: str) -> Pieces:
-    if name not in populations:
-        known = ", ".join(map(repr, populations))
-        raise ValueError(
-            f"population {name!r} is not given, only {known}: pass it by its name, {name}=..."
-        )
-    return populations[name]
-
-
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _make_rows(constraint: Constraint, index: int, levels: Mapping[str, float]) -> list[Row]:
+def _make_rows(
+    constraint: Constraint,
+    index: int,
+    levels: Mapping[str, float],
+) -> list[Row]:
     """Return the rows of a constraint with one bound."""
     (sum_,) = constraint.rows
     text = str(constraint)
@@ -286,7 +304,12 @@ def _make_rows(constraint: Constraint, index: int, levels: Mapping[str, float]) 
     return [Row(cross_multiplied, text, index, ratio)]
 
 
-def _make_rows_at_level(sum_: Sum, text: str, index: int, levels: Mapping[str, float]) -> list[Row]:
+def _make_rows_at_level(
+    sum_: Sum,
+    text: str,
+    index: int,
+    levels: Mapping[str, float],
+) -> list[Row]:
     """Return the rows of two ratios compared: each is bounded by a level between them."""
     if text not in levels:
         raise ValueError(
@@ -329,7 +352,12 @@ def _as_share(rate: Rate) -> Rate:
 # --- thresholds -----------------------------------------------------------------------------------
 
 
-def _make_area_rows(rate: Rate, bound: float, text: str, index: int) -> list[Row]:
+def _make_area_rows(
+    rate: Rate,
+    bound: float,
+    text: str,
+    index: int,
+) -> list[Row]:
     """Bound the mean recall over thresholds, each of which has a budget of false positives."""
     bins = rate.option("bins")
     recalls = []
@@ -339,13 +367,18 @@ def _make_area_rows(rate: Rate, bound: float, text: str, index: int) -> list[Row
         share = (number + 0.5) / bins
         recalls.append((_at_threshold(rate, "recall", name), 1 / bins))
         spent = _at_threshold(rate, "false_positive_rate", name)
-        budget = Threshold(spent, share, at_most=True)
+        budget = Threshold(name, spent, share, at_most=True)
         over_budget = Sum([(spent, 1.0)]) - share
-        budgets.append(Row(over_budget, f"{spent} <= {share!r}", index, None, (name, budget)))
+        budgets.append(Row(over_budget, f"{spent} <= {share!r}", index, threshold=budget))
     return [Row(bound - Sum(recalls), text, index), *budgets]
 
 
-def _make_top_rows(rate: Rate, bound: float, text: str, index: int) -> list[Row]:
+def _make_top_rows(
+    rate: Rate,
+    bound: float,
+    text: str,
+    index: int,
+) -> list[Row]:
     """Bound how often rows above one threshold are right; at least `top` rows are."""
     top = rate.option("top")
     name = str(rate)
@@ -356,14 +389,18 @@ def _make_top_rows(rate: Rate, bound: float, text: str, index: int) -> list[Row]
     else:  # right yeses, in the unit in which `above` counts rows
         right = replace(above, name="right yeses", counted=rate.counted)
         hits = Sum([(right, 1 / top)])
-    budget = Threshold(above, top, at_most=False)
+    budget = Threshold(name, above, top, at_most=False)
     return [
         Row(bound * spent - hits, text, index),
-        Row(1 - spent, f"{above} >= {top}", index, None, (name, budget)),
+        Row(1 - spent, f"{above} >= {top}", index, threshold=budget),
     ]
 
 
-def _at_threshold(rate: Rate, kind: str, threshold: str) -> Rate:
+def _at_threshold(
+    rate: Rate,
+    kind: str,
+    threshold: str,
+) -> Rate:
     """Return another rate of the same rows, at a learned threshold."""
     (other,) = KINDS[kind](rate.condition).rates
     per = rate.option("per") if other.among is None else None

@@ -17,7 +17,24 @@ DOUBLINGS = 40  # of the price of a constraint
 
 
 def check_feasible(compiled: Compiled) -> None:
-    """Raise if one constraint alone asks for more than any decisions on these rows could give."""
+    """Raise if one constraint alone asks for more than any decisions on these rows could give.
+
+    Parameters
+    ----------
+    compiled : Compiled
+        The problem on rows.
+
+    Raises
+    ------
+    ValueError
+        If no decisions meet some constraint. It names the constraint, and by how much the best miss it.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rows = rb.Population(y=[1, 0, 0])
+    >>> rb.check_feasible(rb.compile(rb.Problem("error_rate()", ["recall() >= 0.9"]), rows))
+    """
     least = compiled.least_values()[len(compiled.objective.pieces) :]
     for row, violation in zip(compiled.rows, least, strict=True):
         if violation > TOLERANCE:
@@ -44,7 +61,11 @@ def check_denominators(compiled: Compiled) -> None:
                 )
 
 
-def _keeps_positive(compiled: Compiled, bottom: int, row: int) -> bool:
+def _keeps_positive(
+    compiled: Compiled,
+    bottom: int,
+    row: int,
+) -> bool:
     """Return True if a row of values cannot be 0 wherever another row is at most 0.
 
     By duality that is so if ``min(bottom + price * row)`` is above 0 at some price.
@@ -62,7 +83,11 @@ def _keeps_positive(compiled: Compiled, bottom: int, row: int) -> bool:
 
 
 def _least_at_price(
-    compiled: Compiled, worth: list[Any], bottom: int, row: int, price: float
+    compiled: Compiled,
+    worth: list[Any],
+    bottom: int,
+    row: int,
+    price: float,
 ) -> float:
     least = compiled.offset[bottom] + price * compiled.offset[row]
     for per_cell in worth:

@@ -27,7 +27,6 @@ from ratebound.rates.conditions import (
     In,
     Missing,
     Name,
-    Relation,
     format_column,
 )
 
@@ -37,7 +36,11 @@ LARGEST_INT64 = 2**63 - 1
 
 
 def count_frame(
-    needs: Needs, frame: Any, label: str | None, decision: str, weight: str | None
+    needs: Needs,
+    frame: Any,
+    label: str | None,
+    decision: str,
+    weight: str | None,
 ) -> Lines:
     """Return the lines of a frame that narwhals takes, in memory or lazy."""
     lazy = nw.from_native(frame).lazy()
@@ -47,14 +50,15 @@ def count_frame(
         keys.append(express(leaf, schema).alias(f"c{index}"))
     for index, name in enumerate(needs.columns):
         keys.append(_express_value(name, schema).alias(f"k{index}"))
-    keys.append((nw.lit(1) if label is None else _express_value(label, schema)).alias("label"))
-    keys.append(_express_value(decision, schema).alias("decision"))
+    labels = nw.lit(1) if label is None else _express_value(label, schema)
+    decisions = _express_value(decision, schema)
+    keys += [labels.alias("label"), decisions.alias("decision")]
     sums = _express_sums(needs, weight)
     totals = [nw.len().alias("rows")]
     totals += [nw.col(name).sum() for name in sums]
     added = [number.alias(name) for name, number in sums.items()]
-    rows = lazy.select(*keys, *added)
-    counted = rows.group_by(*needs.keys).agg(*totals).head(MOST_LINES + 1).collect()
+    grouped = lazy.select(*keys, *added).group_by(*needs.keys)
+    counted = grouped.agg(*totals).head(MOST_LINES + 1).collect()
     records = counted.rows(named=True)
     _check_usable(records, needs)
     return make_lines(needs, [_complete(record, needs) for record in records])
@@ -62,7 +66,8 @@ def count_frame(
 
 def _complete(record: Mapping[str, Any], needs: Needs) -> list[Any]:
     """Return a record in order; without weights each row counts once."""
-    numbers = {"weight": record["rows"], "square": record["rows"]} | dict(record)
+    rows = record["rows"]
+    numbers = {"weight": rows, "square": rows, **record}
     return [numbers[name] for name in (*needs.keys, *needs.sums)]
 
 
@@ -115,15 +120,19 @@ def express(leaf: Condition, schema: Mapping[str, Any]) -> Any:
         is_gone = is_gone | column.is_nan().fill_null(False)
     if isinstance(leaf, Missing):
         return is_gone
-    values = leaf.values if isinstance(leaf, In) else (leaf.value,)  # type: ignore[attr-defined]
-    relation: Relation = "==" if isinstance(leaf, In) else leaf.relation  # type: ignore[attr-defined]
-    comparisons = [Compare(name, relation, value) for value in values]
+    if not isinstance(leaf, In):
+        return _express_comparison(leaf, schema, is_gone)
+    comparisons = [Compare(name, "==", value) for value in leaf.values]
     met = [_express_comparison(comparison, schema, is_gone) for comparison in comparisons]
     return reduce(operator.or_, met)
 
 
-def _express_comparison(leaf: Compare, schema: Mapping[str, Any], is_gone: Any) -> Any:
-    dtype = schema[leaf.column]  # type: ignore[index]
+def _express_comparison(
+    leaf: Any,
+    schema: Mapping[str, Any],
+    is_gone: Any,
+) -> Any:
+    dtype = schema[leaf.column]
     fitted = fit_comparison(leaf, kind_of_type(dtype, leaf.column))
     if isinstance(fitted, bool):
         return ~is_gone if fitted else is_gone & ~is_gone

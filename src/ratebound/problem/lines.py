@@ -9,7 +9,6 @@ lines are noticed.
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -106,7 +105,11 @@ class Lines:
         return columns
 
 
-def make_lines(needs: Needs, records: Iterable[Any], line_of_row: Any = None) -> Lines:
+def make_lines(
+    needs: Needs,
+    records: Iterable[Any],
+    line_of_row: Any = None,
+) -> Lines:
     """Return lines from records: a value for each of `Needs.keys`, then `Needs.sums`."""
     width = len(needs.keys)
     counts: dict[Kind, Any] = {}
@@ -116,7 +119,7 @@ def make_lines(needs: Needs, records: Iterable[Any], line_of_row: Any = None) ->
         kind = tuple(map(normalize, record[:width]))
         numbers = np.array(record[width:], dtype=float)
         if kind in counts:
-            raise ValueError(f"two lines are of one kind, {kind}: were they added twice?")
+            raise ValueError(f"two lines are of the kind {kind}: were they added twice?")
         counts[kind] = numbers
     if len(counts) > MOST_LINES:
         raise ValueError(f"more than {MOST_LINES:,} kinds of row: name fewer columns or conditions")
@@ -147,7 +150,8 @@ def _check_lines(lines: Lines) -> None:
     square = lines.total("square")
     above = 1 + ROUNDING
     wrong = (rows < 1) | (rows % 1 != 0) | ~(weight >= 0)
-    wrong |= ~(square <= weight**2 * above) | ~(weight**2 <= rows * square * above)
+    wrong |= ~(square <= weight**2 * above)
+    wrong |= ~(weight**2 <= rows * square * above)
     if wrong.any():
         kind = list(lines.counts)[int(np.argmax(wrong))]
         raise ValueError(
@@ -163,37 +167,31 @@ def _check_lines(lines: Lines) -> None:
 
 
 def evaluate_lines(
-    lines: Lines | Mapping[str, Lines], classes: Any = None, refer: str | None = None
+    lines: Lines | Mapping[str, Lines],
+    classes: Any = None,
+    refer: str | None = None,
 ) -> tuple[float, Any]:
-    """Return the objective, to be minimised, and the violations (m,), met where <= 0."""
-    by_name = {FIRST: lines} if isinstance(lines, Lines) else dict(lines)
-    known = find_classes(by_name.values()) if classes is None else classes
-    populations = {}
+    """Return the objective, to be minimised, and the violations (m,), met where <= 0.
+
+    Lines of several populations come by their names. Classes are those of the labels that occur, unless
+    `classes` lists them.
+    """
+    populations = {FIRST: lines} if isinstance(lines, Lines) else dict(lines)
+    examples = {}
     decisions: list[Any] = []
-    for name, part in by_name.items():
-        populations[name] = [part.make_examples(known, refer)]
+    for name, part in populations.items():
+        examples[name] = [part.make_examples(classes, refer)]
         decisions += part.values("decision").tolist()
-    compiled = compile_pieces(by_name[FIRST].needs.problem, populations)
-    for value in decisions:
-        if value not in compiled.classes.values:
-            raise ValueError(
-                f"the decision {value!r} is not one of the classes {compiled.classes.values}"
-            )
-    indices = [compiled.classes.values.index(value) for value in decisions]
-    values = compiled.values(compiled.count_decisions(np.array(indices)))
+    compiled = compile_pieces(populations[FIRST].needs.problem, examples)
+    known = list(compiled.classes.values)
+    unknown = [value for value in decisions if value not in known]
+    if unknown:
+        raise ValueError(f"the decision {unknown[0]!r} is not one of the classes {known}")
+    indices = np.array([known.index(value) for value in decisions])
+    (values,) = compiled.values(compiled.count_decisions(indices))
     pieces = len(compiled.objective.pieces)
-    return float(compiled.objective.value(values[:, :pieces])[0]), values[0, pieces:]
-
-
-def find_classes(parts: Iterable[Lines]) -> list[Any]:
-    """Return the labels that occur, in order; no and yes if nothing else tells."""
-    labels: set[Any] = set()
-    for part in parts:
-        if part.needs.has_label:
-            labels |= set(part.values("label"))
-    if labels <= {0, 1}:
-        return [0, 1]
-    return sorted(labels, key=lambda value: (isinstance(value, str), value))
+    objective = compiled.objective.value(values[:pieces])
+    return float(objective), values[pieces:]
 
 
 # --- examples -------------------------------------------------------------------------------------
@@ -204,15 +202,16 @@ def _find_examples(leaves: list[Condition], patterns: list[tuple[bool, ...]]) ->
     needed = set(patterns)
     known: dict[tuple[bool, ...], Any] = {}
     for candidates in _list_candidates(leaves):
-        known = {tuple(meets(value, leaf) for leaf in leaves): value for value in candidates}
+        known.clear()
+        for value in candidates:
+            pattern = tuple(meets(value, leaf) for leaf in leaves)
+            known[pattern] = value
         if known.keys() >= needed:
             return as_objects([known[pattern] for pattern in patterns])
     wrong = next(pattern for pattern in patterns if pattern not in known)
-    met = [str(leaf) for leaf, is_met in zip(leaves, wrong, strict=True) if is_met]
-    others = [str(leaf) for leaf, is_met in zip(leaves, wrong, strict=True) if not is_met]
+    stated = [f"{leaf}: {is_met}" for leaf, is_met in zip(leaves, wrong, strict=True)]
     raise ValueError(
-        f"no row meets {met or 'none'} and none of {others}: were lines edited, or counted by "
-        "another rule of comparison?"
+        f"no row has {', '.join(stated)}; were lines edited, or counted by another rule?"
     )
 
 
@@ -243,8 +242,9 @@ def _list_numbers(named: list[Any]) -> list[Any]:
     between = []
     for low, high in pairwise(named):
         middle = (low + high) / 2
-        is_between = math.isfinite(middle) and low < middle < high
-        between.append(middle if is_between else (Fraction(low) + Fraction(high)) / 2)
+        if not low < middle < high:  # too coarse, or infinite
+            middle = (Fraction(low) + Fraction(high)) / 2
+        between.append(middle)
     below = named[0] - 1 - abs(named[0])
     above = named[-1] + 1 + abs(named[-1])
     return [*between, below, above, *named]

@@ -61,7 +61,9 @@ class Needs:
 
 
 def find_needs(
-    problem: Problem, population: str = FIRST, by: Iterable[Name | Condition] = ()
+    problem: Problem,
+    population: str = FIRST,
+    by: Iterable[Name | Condition] = (),
 ) -> Needs:
     """Return what a problem, and a report by further columns and conditions, need of rows."""
     conditions: list[Condition] = []

@@ -67,7 +67,9 @@ class Objective:
 
 
 def build_objective(
-    sense: str, goal: Sum | Shape, as_quotient: Callable[[Any], Quotient]
+    sense: str,
+    goal: Sum | Shape,
+    as_quotient: Callable[[Any], Quotient],
 ) -> Objective:
     """Return the objective as a function of linear sums."""
     pieces: list[Sum] = []

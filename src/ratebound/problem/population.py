@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -36,7 +36,39 @@ PAIRS = ((0, 1), (-1, 1), (False, True), ("no", "yes"), ("No", "Yes"), ("n", "y"
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Rows with what is known of them. Classes are in order; of two, the last is yes."""
+    """Hold rows with what is known about them.
+
+    Labels are compared as they are. Of two classes the last in order is yes; pairs such as no and yes
+    are known even if the rows hold only one of them.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame, default=None
+        The features (n, ...).
+    y : array, default=None
+        The labels (n,).
+    columns : mapping or data frame, default=None
+        Values (n,) by name: what constraints may name.
+    weights : array, default=None
+        How much each row weighs. By default 1.
+    classes : list, default=None
+        The classes in order, if the labels do not tell.
+    refer : str, default=None
+        The decision to ask a person: one more than the classes, which no label has.
+    positive : object, default=None
+        The label that is yes, if it is not the last of two.
+    counts : array, default=None
+        How many rows each row stands for where groups are counted. By default 1.
+    allow_absent : bool, default=False
+        Whether a condition may name a value that no row has. By default that is an error.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rows = rb.Population(y=["no", "yes", "no"], columns={"age": [20, 40, None]})
+    >>> rows.mask(rb.column("age") >= 30)
+    array([False,  True, False])
+    """
 
     X: Any = None  # (n, ...) features, dense or sparse
     y: Any = None  # (n,) labels
@@ -76,7 +108,18 @@ class Population:
         return np.ones(len(self)) if self.weights is None else self.weights
 
     def select(self, rows: Any) -> Population:
-        """Return the chosen rows, by a mask or by indices."""
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        rows : array
+            A mask (n,), or indices.
+
+        Returns
+        -------
+        Population
+            These rows, with the same classes.
+        """
         columns = {name: values[rows] for name, values in self.columns.items()}
         return replace(
             self,
@@ -134,7 +177,10 @@ class Population:
         return cache[name, classes]
 
     def _check_classes(
-        self, name: Name | None, column: Encoded, classes: tuple[Value, ...]
+        self,
+        name: Name | None,
+        column: Encoded,
+        classes: tuple[Value, ...],
     ) -> None:
         unknown = [value for value in column.values.tolist() if value not in classes]
         if (column.codes < 0).any():
@@ -167,7 +213,18 @@ class Population:
     # --- conditions ---
 
     def mask(self, condition: Condition) -> Any:
-        """Return which rows meet a condition (n,)."""
+        """Return which rows meet a condition.
+
+        Parameters
+        ----------
+        condition : Condition
+            As in ``rb.column("age") < 25``.
+
+        Returns
+        -------
+        array of shape (n,)
+            True for rows that meet it.
+        """
         if isinstance(condition, Not):
             return ~self.mask(condition.part)
         if isinstance(condition, All):
@@ -238,7 +295,11 @@ def _select_rows(features: Any, rows: Any) -> Any:
 # --- classes --------------------------------------------------------------------------------------
 
 
-def _read_classes(y: Any, classes: Sequence[Any] | None, positive: Any) -> tuple[Value, ...] | None:
+def _read_classes(
+    y: Any,
+    classes: Sequence[Any] | None,
+    positive: Any,
+) -> tuple[Value, ...] | None:
     """Return the classes in order, the yes last of two; None if nothing tells them."""
     if classes is not None and positive is not None:
         raise ValueError(
@@ -305,3 +366,13 @@ def as_pieces(population: Any) -> Pieces:
     if len(pieces) == 1:
         return pieces
     return [replace(piece, allow_absent=True) for piece in pieces]
+
+
+def check_population(name: str, known: Iterable[str]) -> None:
+    """Raise if a rate names a population that was not passed."""
+    names = list(known)
+    if name not in names:
+        raise ValueError(
+            f"population {name!r} is not given, only {', '.join(map(repr, names))}: "
+            f"pass it by its name, {name}=..."
+        )

@@ -16,7 +16,31 @@ SENSES = {"smallest": "maximize", "largest": "minimize"}  # of each shape
 
 @dataclass(frozen=True, repr=False, init=False)
 class Problem(Written):
-    """Minimise or maximise an objective subject to constraints; text is read."""
+    """State an objective and the constraints on it.
+
+    Parameters
+    ----------
+    minimize : sum of rates or str, default=None
+        What to make as small as possible. Give this or `maximize`.
+    subject_to : iterable, default=()
+        Constraints and goals, as objects or as text, in lists of any depth.
+    maximize : sum of rates or str, default=None
+        What to make as large as possible.
+    levels : dict, default=None
+        For a constraint that compares two ratios, by its text: the level that the lower one stays below
+        and the higher one above. By default such a constraint cannot be compiled.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> problem = rb.Problem("error_rate()", [rb.recall(sex="Female") >= 0.95 * rb.recall()])
+    >>> print(problem)
+    minimize error_rate()
+    subject to
+      recall(sex == "Female") >= 0.95 * recall()
+    >>> rb.parse_problem(str(problem)) == problem
+    True
+    """
 
     sense: str  # "minimize" or "maximize"
     objective: Sum | Shape
@@ -41,7 +65,18 @@ class Problem(Written):
         object.__setattr__(self, "levels", levels or {})
 
     def at_levels(self, levels: dict[str, float]) -> Problem:
-        """Return the same problem with these levels for constraints that compare two ratios."""
+        """Return the same problem with levels for constraints that compare two ratios.
+
+        Parameters
+        ----------
+        levels : dict
+            The level of each such constraint, by its text.
+
+        Returns
+        -------
+        Problem
+            The problem that can be compiled.
+        """
         levels = self.levels | levels
         return Problem(subject_to=self.constraints, levels=levels, **{self.sense: self.objective})
 
@@ -54,7 +89,24 @@ class Problem(Written):
 
 
 def parse_problem(text: str) -> Problem:
-    """Return the problem that a text states, as ``str`` writes it."""
+    """Return the problem that a text states.
+
+    Parameters
+    ----------
+    text : str
+        As ``str(problem)`` writes it.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> rb.parse_problem("maximize recall()").objective
+    recall()
+    """
     first, *lines = [line.strip() for line in text.strip().splitlines()]
     sense, _, objective = first.partition(" ")
     if sense not in ("minimize", "maximize"):

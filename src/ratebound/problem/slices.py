@@ -74,7 +74,11 @@ def check_rate(rate: Rate, classes: Classes) -> Rate:
     return rate
 
 
-def slices_by_decision(rate: Rate, event: str, classes: Classes) -> list[Slice | None]:
+def slices_by_decision(
+    rate: Rate,
+    event: str,
+    classes: Classes,
+) -> list[Slice | None]:
     """Return, for each decision, the rows where the event holds if it is taken; None for no row."""
     named = {}
     for option in ("label", "predicted"):

@@ -45,10 +45,6 @@ class TensorCounter:
         total = torch.stack(counts).reshape(len(self.compiled.blocks), -1, decisions, cells)
         return total[:, :, 1:]
 
-    def values(self, scores: Any) -> Any:
-        """Return the values (K, p+m) of the scores as a NumPy array."""
-        return self.compiled.values(self.count(scores).cpu().numpy())
-
 
 def decide_tensor(scores: Any, at: float) -> Any:
     """Return decisions (K, n) of scores (K, n) or (K, D, n); the later of equals."""

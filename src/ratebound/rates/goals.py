@@ -15,17 +15,20 @@ from typing import Any
 
 from ratebound.rates.conditions import (
     EVERYONE,
+    RESERVED,
     Column,
     Condition,
     Every,
+    as_value,
     column,
     format_value,
     suggest_name,
 )
-from ratebound.rates.sums import FIRST, Constraint, Rate, Sum, Written, as_number
-from ratebound.rates.table import KINDS, Kind
+from ratebound.rates.sums import FIRST, SHAPES, Constraint, Rate, Sum, Written, as_number
+from ratebound.rates.table import ALIASES, KINDS, Kind
 
 GOALS: dict[str, Callable[..., list[Constraint]]] = {}
+BUILT_IN: set[str] = set()  # names of the goals of this module
 GROUP_OPTIONS = ("intersection", "min_rows")  # of every goal; `expand` reads them
 STAND_IN = "(group)"  # the column of groups that stand for any
 
@@ -75,8 +78,8 @@ class Goal(Written):
 def goal(function: Callable[..., list[Constraint]]) -> Callable[..., Goal]:
     """Make a function from groups to constraints a goal, which text can use by its name."""
     name = function.__name__
-    if name in KINDS:
-        raise ValueError(f"{name} is the name of a rate: give the goal another name")
+    if name in {*KINDS, *ALIASES, *SHAPES, *RESERVED, *BUILT_IN}:
+        raise ValueError(f"{name} is taken: give your goal another name")
     GOALS[name] = function
     return wraps(function)(partial(make_goal, name))
 
@@ -86,18 +89,21 @@ def make_goal(name: str, *groups: Any, **options: Any) -> Goal:
     function = GOALS[name]
     parameters = inspect.signature(function).parameters
     if groups and not takes_groups(function):  # its number may come first: steering_examples(0.67)
+        if len(groups) > 1:
+            raise TypeError(f"{name} takes no groups, got {groups!r}")
         options = {next(iter(parameters)): groups[0]} | options
         groups = ()
     _check_goal_options(name, options, [*parameters, *GROUP_OPTIONS])
-    named = {option: value for option, value in options.items() if value is not None}
+    named = {option: as_value(value) for option, value in options.items() if value is not None}
+    conditions = tuple(as_groups(groups))
     for option, parameter in parameters.items():
         if parameter.default is not parameter.empty or option in named:
             continue
         if option != "groups":
             raise TypeError(f"{name}: {option}= is needed; only you can say how much is right")
-        if not groups:
+        if not conditions:
             raise TypeError(f"{name} takes groups first, as in {name}(sex, ...)")
-    made = Goal(name, tuple(as_groups(groups)), tuple(named.items()))
+    made = Goal(name, conditions, tuple(named.items()))
     if named.get("intersection") and not all(isinstance(group, Every) for group in made.groups):
         raise ValueError(
             f"{name}: intersection=True takes columns, of whose values it makes groups"
@@ -123,7 +129,7 @@ def as_groups(groups: Any) -> list[Condition]:
     if isinstance(groups, Condition):
         return [groups]
     if isinstance(groups, str):
-        return [Every(groups)]
+        groups = column(groups)
     if isinstance(groups, Column):
         return [Every(groups.name)]
     if isinstance(groups, Mapping):
@@ -159,6 +165,8 @@ def require_similar(
             left = rate(group, **options)
             constraints += bound_difference(left, rate(**options), slack, ratio, harm)
         return constraints
+    if len(groups) < 2:
+        raise ValueError(f'against="pairwise" compares groups, but there is only {groups[0]}')
     for first, second in permutations(groups, 2):
         left = rate(first, **options)
         bounds = bound_difference(left, rate(second, **options), slack, ratio, harm)
@@ -308,3 +316,6 @@ def decision_rule(groups, *, decision, at_least=1.0, on=None):
         return require_at_least(_positive_rate, groups, at_least, of=decision, on=on)
     rate = _positive_rate if decision else _negative_rate
     return require_at_least(rate, groups, at_least, on=on)
+
+
+BUILT_IN.update(GOALS)

@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ratebound.rates.conditions import EVERYONE, Condition, Every, Value, format_value, leaves
+from ratebound.rates.conditions import (
+    EVERYONE,
+    Condition,
+    Every,
+    Value,
+    format_value,
+    is_finite,
+    leaves,
+)
 
 FIRST = "train"  # the population of rates without ``on=``
 LINEAR, RATIO, RANKING, COMPUTED = "linear", "ratio", "ranking", "computed"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
@@ -50,12 +51,15 @@ OPPOSITE = {"more": "less", "less": "more"}
 # Options of goals, which a rate would otherwise take for columns.
 GOAL_OPTIONS = ("intersection", "min_rows", "slack", "ratio", "against", "at_least", "at_most")
 NAMES = ("on", "versus", "by")
+DEFAULTS = {"beta": 1, "on": FIRST, "at": 0}
 NUMBERS = ("per", "beta", "top", "bins", "at")
 LETTERS = {
     "#": "# is the number of rows, or their weight",
-    "ŷ": "ŷ means that the model says yes",
-    "y": "y that the label is yes",
-    "v": "v that the live model says yes",
+    "(1)": "1 stands for every row",
+    "~": "~ for not",
+    "ŷ": "ŷ for a yes of the model",
+    "y": "y for a positive label",
+    "v": "v for a yes of the live model",
 }
 CONDITION_PARAMETERS = (
     "*conditions : Condition",
@@ -99,6 +103,7 @@ class Kind:
     def __post_init__(self) -> None:
         object.__setattr__(self, "__name__", self.name)  # for `help` and the reference
         object.__setattr__(self, "__doc__", self.describe())
+        object.__setattr__(self, "__signature__", self._make_signature())
 
     def __call__(self, *conditions: Any, **words: Any) -> Sum:
         options = {name: words.pop(name) for name in OPTIONS if name in words}
@@ -111,6 +116,12 @@ class Kind:
         rate = Rate(self.name, condition, (), counted, among)
         rate = _use_live_decisions(rate.with_options(**options))
         return Sum([(_restrict_to_decided(rate), 1.0)])
+
+    def _make_signature(self) -> Signature:
+        options = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in self.takes]
+        conditions = Parameter("conditions", Parameter.VAR_POSITIONAL)
+        columns = Parameter("columns", Parameter.VAR_KEYWORD)
+        return Signature([conditions, *options, columns])
 
     def _refuse_options(self, options: Options, columns: Options) -> None:
         wrong = [name for name in GOAL_OPTIONS if name in columns]
@@ -133,7 +144,7 @@ class Kind:
                 raise TypeError(f'{self.name}: {name}= is needed, as in {self.name}({name}="...")')
         if "bins" in self.takes:
             checked.setdefault("bins", 10)
-        for name, default in (("beta", 1), ("on", FIRST)):  # one spelling for one rate
+        for name, default in DEFAULTS.items():  # one spelling for one rate
             if checked.get(name) == default:
                 del checked[name]
         return checked
@@ -164,11 +175,11 @@ class Kind:
     def formula(self) -> str:
         """What it counts, among what, in the letters of decisions, labels and live decisions."""
         counted, among = self.parts(EXAMPLE_PRICES)
-        above = " + ".join(map(_format_part, counted))
+        above = _format_counts(counted)
         if among is None:
-            return f"#({above})"
-        below = " + ".join(map(_format_part, among))
-        return f"#({above}) / #({below})"
+            return above
+        share = f"{above} / {_format_counts(among)}"
+        return f"mean across thresholds of {share}" if "bins" in self.takes else share
 
 
 KINDS: dict[str, Kind] = {}  # the table by name
@@ -177,7 +188,7 @@ KINDS: dict[str, Kind] = {}  # the table by name
 def as_condition(condition: Any, name: str) -> Condition:
     """Return a condition; a column means every one of its values."""
     if isinstance(condition, str):
-        return Every(condition)
+        condition = Column(condition)
     if isinstance(condition, Column):
         return Every(condition.name)
     if not isinstance(condition, Condition):
@@ -204,8 +215,9 @@ def check_options(name: str, options: dict[str, Value]) -> dict[str, Value]:
         if must_be_whole and not number.is_integer():
             raise ValueError(f"{name}: {option}={value!r} is not a whole number")
         checked[option] = int(number) if number.is_integer() else number
-    if "top" in options and "at" in options:
-        raise TypeError(f"{name}: top= determines the threshold, so leave out at=")
+    for option in ("at", "by"):
+        if "top" in options and option in options:
+            raise TypeError(f"{name}: top= determines the decisions, so leave out {option}=")
     return checked
 
 
@@ -323,9 +335,14 @@ def _negate(literal: str) -> str:
     return literal.removeprefix("~") if literal.startswith("~") else f"~{literal}"
 
 
-def _format_part(part: Part) -> str:
-    words = re.sub(r"\bd\b", "ŷ", part.event)
-    return words if part.price == 1 else f"{part.price:g} ({words})"
+def _format_counts(parts: tuple[Part, ...]) -> str:
+    counts = []
+    for part in parts:
+        event = re.sub(r"\bd\b", "ŷ", part.event)
+        price = "" if part.price == 1 else f"{part.price:g} "
+        counts.append(f"{price}#({event})")
+    total = " + ".join(counts)
+    return total if len(counts) == 1 else f"({total})"
 
 
 # --- the rows -------------------------------------------------------------------------------------
@@ -359,7 +376,10 @@ def _list_options(counted: tuple[Part, ...], among: tuple[Part, ...] | None) -> 
     if any(literal.removeprefix("~") in ("d", "y", "v") for literal in literals):
         options.append("of")
     options += sorted(named & {"label", "predicted"})
-    options.append("versus" if mentions_letter(parts, "v") else "by")
+    if mentions_letter(parts, "v"):
+        options.append("versus")
+    elif re.search(r"\bd\b", events):
+        options.append("by")
     options.append("on")
     if mentions_letter(parts, "d"):
         options.append("at")

@@ -46,11 +46,13 @@ def parse_condition(text: str) -> Condition:
 
 
 def _read_all(text: str, rule: Callable[[_Reader], Any]) -> Any:
+    if not isinstance(text, str):
+        raise TypeError(f"expected a text such as 'recall() >= 0.9', got {text!r}")
     reader = _Reader(text)
     try:
         result = rule(reader)
         if reader.next.kind != "end":
-            reader.fail("expected the end of the constraint here" + reader.hint_about_equality())
+            reader.fail("expected the end of the constraint here" + reader.hint_about_signs())
         return result
     except (TypeError, ValueError) as error:
         if str(error).startswith("cannot read"):
@@ -108,10 +110,12 @@ class _Reader:
         self.expect(")")
         return inside
 
-    def hint_about_equality(self) -> str:
-        if self.sees("="):
+    def hint_about_signs(self) -> str:
+        if self.sees("=", "=="):
             return "; for equality give a range, as in 0.79 <= recall() <= 0.81"
-        if self.sees("<=", ">=", "=="):
+        if self.sees("<", ">"):
+            return f"; rates take no strict bounds, so write {self.next.value}="
+        if self.sees("<=", ">="):
             return "; a constraint takes one comparison, or two that point the same way"
         return ""
 
@@ -122,9 +126,7 @@ class _Reader:
             return self.goal()
         left = self.sum()
         if not self.sees("<=", ">="):
-            hint = self.hint_about_equality()
-            if self.sees("<", ">"):
-                hint = f"; rates take no strict bounds, so write {self.next.value}="
+            hint = self.hint_about_signs()
             self.fail(f"expected <= or >= and a bound, as in recall() >= 0.9{hint}")
         relation = self.take().value
         middle = self.sum()
