@@ -145,22 +145,16 @@ def _clean(value: Any) -> Any:
 
 def as_array(values: Any) -> Any:
     """Return values (n,) as an array that keeps them exact; objects where no other type does."""
+    if isinstance(values, np.ndarray):
+        return values
     if isinstance(values, list | tuple):
         return _read_list(values)
-    series = as_series(values)
-    if series is None:
-        return np.asarray(values)
-    return series.to_numpy() if _is_exact(series) else as_objects(series.to_list())
-
-
-def as_series(values: Any) -> Any:
-    """Return the column of a data frame as narwhals sees it, None for anything else."""
-    if isinstance(values, np.ndarray):
-        return None
     import narwhals as nw
 
     series = nw.from_native(values, series_only=True, pass_through=True)
-    return series if isinstance(series, nw.Series) else None
+    if not isinstance(series, nw.Series):
+        return np.asarray(values)
+    return series.to_numpy() if _is_exact(series) else as_objects(series.to_list())
 
 
 def _is_exact(series: Any) -> bool:

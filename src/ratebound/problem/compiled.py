@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ratebound.problem.expand import Row
     from ratebound.problem.slices import Classes
 
-CHUNK = 4096  # cells whose bits are unpacked at a time, so that cells x slices never exist at once
+CHUNK = 1024  # cells whose bits are unpacked at a time, so that cells x slices never exist at once
+EXACT_IN_SINGLE = 2**24  # whole numbers up to here add up exactly in single precision
 FEW_CODES = 2**20  # up to so many, codes are renumbered without sorting
 CODE_BITS = 31  # slices that a code of cells takes before it is renumbered
 ROUNDING = 1e-12
@@ -92,18 +93,20 @@ class Compiled:
     # --- cells and slices ---
 
     def unpack_cells(self, start: int, stop: int) -> Any:
-        """Return which of some cells are in which slices (stop - start, slices), as numbers."""
-        packed = self.bits[start:stop]
-        inside = np.unpackbits(packed, axis=1, count=self.slices)
-        return inside.astype(float)
+        """Return which of some cells are in which slices (stop - start, slices), as 0 or 1."""
+        return np.unpackbits(self.bits[start:stop], axis=1, count=self.slices)
 
     def per_slice(self, counts: Any) -> Any:
         """Sum numbers of cells (..., cells) over the cells of every slice (..., slices)."""
         flat = counts.reshape(-1, len(self.bits))
         total = np.zeros((len(flat), self.slices))
+        are_whole = not (flat % 1).any() and np.abs(flat).sum() < EXACT_IN_SINGLE
+        precision = np.float32 if are_whole else np.float64  # the one is three times as fast
+        numbers = flat.astype(precision)
         for start in range(0, len(self.bits), CHUNK):
             stop = start + CHUNK
-            total += flat[:, start:stop] @ self.unpack_cells(start, stop)
+            inside = self.unpack_cells(start, stop).astype(precision)
+            total += numbers[:, start:stop] @ inside
         return total.reshape(*counts.shape[:-1], self.slices)
 
     def per_cell(self, worth: Any) -> Any:
@@ -211,6 +214,10 @@ class Compiled:
             return block.amounts
         return block.amounts * self.weights
 
+    def weigh_cells(self, block: Block) -> Any:
+        """Return the weight of every cell (cells,), times its rows' amounts."""
+        return np.bincount(self.cell, self.weight_of(block), len(self.bits))
+
     def values(self, counts: Any) -> Any:
         """Return the values of counts.
 
@@ -226,8 +233,9 @@ class Compiled:
         """
         total = self.offset
         for block, count in zip(self.blocks, counts, strict=True):
-            by_slice = self.per_slice(count)
-            total = total + np.einsum("kds,rds->kr", by_slice, block.coefficients, optimize=True)
+            by_slice = self.per_slice(count).reshape(len(count), -1)
+            coefficients = block.coefficients.reshape(len(self.offset), -1)
+            total = total + by_slice @ coefficients.T
         return total
 
     def evaluate(self, scores: Any, thresholds: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
@@ -307,7 +315,7 @@ class Compiled:
         """Return the least value (p+m,) of every row by any decisions, each block by its own."""
         total = self.offset.copy()
         for block in self.blocks:
-            weight = np.bincount(self.cell, self.weight_of(block), len(self.bits))
+            weight = self.weigh_cells(block)
             for row, worth in enumerate(block.coefficients):
                 values, pattern_of_cell = self.worth_by_pattern(worth)
                 weight_of_pattern = np.bincount(pattern_of_cell, weight, len(values))

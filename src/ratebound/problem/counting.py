@@ -58,7 +58,9 @@ def count_lines(
     (3, [1.0, 1.0, 2.0])
     """
     needs = find_needs(problem, population, by)
-    if needs.has_label and label is None:
+    if not needs.has_label:
+        label = None
+    elif label is None:
         raise ValueError(f"the problem needs labels: name their column, as in label='y'\n{problem}")
     is_table = is_frame(rows)
     _check_columns(needs, list_names(rows) if is_table else list(rows), label, decision, weight)
@@ -66,32 +68,25 @@ def count_lines(
         from ratebound.problem.frames import count_frame  # which imports narwhals
 
         return count_frame(needs, rows, label, decision, weight)
-    people = Population(
-        X=None,
-        y=None if label is None else rows[label],
-        columns=rows,
-        weights=None if weight is None else rows[weight],
-        allow_absent=True,
-    )
-    return count_population(needs, people, rows[decision])
+    weights = None if weight is None else rows[weight]
+    people = Population(columns=rows, weights=weights, allow_absent=True)
+    labels = np.ones(len(people), dtype=int) if label is None else rows[label]
+    return count_rows(needs, people, labels, rows[decision])
 
 
-def count_population(
+def count_rows(
     needs: Needs,
     rows: Population,
+    labels: Any,
     decisions: Any,
 ) -> Lines:
-    """Count rows in memory, with one decision each (n,), into lines that know their rows."""
+    """Count rows in memory, with a label and a decision each (n,), into lines that know their rows."""
     masks = [rows.mask(leaf) for leaf in needs.conditions]
     encoded = [rows.encode(name) for name in needs.columns]
-    if needs.has_label:
-        encoded.append(rows.encode(None))
-    encoded.append(encode_values(decisions))
+    encoded += [encode_values(labels), encode_values(decisions)]
     first, line_of_row = fold([*masks, *(column.codes for column in encoded)])
     keys = [mask[first].tolist() for mask in masks]
     keys += [column.decode()[first].tolist() for column in encoded]
-    if not needs.has_label:
-        keys.insert(len(keys) - 1, [1] * len(first))
     weights = rows.row_weights
     sums = [np.bincount(line_of_row), np.bincount(line_of_row, weights)]
     sums.append(np.bincount(line_of_row, weights**2))

@@ -13,7 +13,7 @@ import numpy as np
 from ratebound.problem.compiled import Compiled
 
 TOLERANCE = 1e-9  # of values
-DOUBLINGS = 40  # of the price of a constraint
+PRICES = 2.0 ** np.arange(-20, 20)  # of a constraint, in units of a denominator
 
 
 def check_feasible(compiled: Compiled) -> None:
@@ -55,9 +55,8 @@ def check_denominators(compiled: Compiled) -> None:
                 continue
             if not any(_keeps_positive(compiled, bottom, row) for row in constraints):
                 raise ValueError(
-                    f"the objective {compiled.problem.objective} has the denominator "
-                    f"{pieces[bottom]}, which may be 0 though every constraint is met: add a "
-                    "constraint that prevents this, as in positive_rate() >= 0.05"
+                    f"{compiled.problem.objective} may be divided by 0 though every constraint "
+                    "is met: add one that prevents this, as in positive_rate() >= 0.05"
                 )
 
 
@@ -73,10 +72,10 @@ def _keeps_positive(
     worth = []
     for block in compiled.blocks:
         per_cell = compiled.per_cell(block.coefficients[[bottom, row]])
-        weight = np.bincount(compiled.cell, compiled.weight_of(block), len(compiled.bits))
         first_decision = np.zeros_like(per_cell[:, :1])
-        worth.append(np.concatenate([first_decision, per_cell], axis=1) * weight)
-    for price in 2.0 ** np.arange(-DOUBLINGS // 2, DOUBLINGS // 2):
+        per_row = np.concatenate([first_decision, per_cell], axis=1)
+        worth.append(per_row * compiled.weigh_cells(block))
+    for price in PRICES:
         if _least_at_price(compiled, worth, bottom, row, price) > TOLERANCE:
             return True
     return False

@@ -158,8 +158,6 @@ def _check_lines(lines: Lines) -> None:
             f"no rows have these sums: {kind}, {lines.counts[kind].tolist()}; were lines edited?"
         )
     for name in ("label", "decision"):
-        if name == "label" and not lines.needs.has_label:
-            continue
         is_gone = np.array([value is None for value in lines.values(name)])
         if is_gone.any():
             count = int(rows[is_gone].sum())

@@ -23,7 +23,7 @@ from ratebound.rates.conditions import (
     leaves,
 )
 from ratebound.rates.goals import STAND_IN, Goal
-from ratebound.rates.sums import FIRST, Rate, mentions_letter
+from ratebound.rates.sums import FIRST, RANKING, mentions_letter
 
 SUMS = ("rows", "weight", "square")  # what is added up for each kind of row
 
@@ -74,7 +74,8 @@ def find_needs(
         if isinstance(statement, Goal) and statement.population == population:
             conditions += statement.groups
         for rate in statement.rates:
-            _check_decided_at_zero(rate)
+            if rate.option("at", 0) != 0 or rate.form == RANKING:
+                raise ValueError(f"{rate} needs scores, and counted rows have decisions only")
             if rate.population != population:
                 continue
             parts = rate.counted + (rate.among or ())
@@ -98,11 +99,6 @@ def find_needs(
         tuple(dict.fromkeys(amounts)),
         has_label,
     )
-
-
-def _check_decided_at_zero(rate: Rate) -> None:
-    if rate.option("at", 0) != 0 or rate.form == "ranking":
-        raise ValueError(f"{rate} needs scores, and counted rows have decisions only")
 
 
 def _is_needed(leaf: Any, columns: list[Name]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.rates.sums import LINEAR, RANKING, Quotient, Shape, Sum
+from ratebound.rates.sums import RANKING, Quotient, Shape, Sum
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,15 @@ def build_objective(
             raise ValueError(
                 f"{member} ranks rows: it can be constrained, as in {member} >= 0.8, not optimised"
             )
-        linear.append(len(pieces))
-        pieces.append(_keep_linear(member))
+        first = len(pieces)
+        linear.append(first)
+        pieces.append(member)
         of_member = []
         for ratio in member.nonlinear:
+            coefficient = member.terms[ratio]
+            pieces[first] = pieces[first] - Sum([(ratio, coefficient)])
+            of_member.append((coefficient, len(pieces), len(pieces) + 1))
             quotient = as_quotient(ratio)
-            top = len(pieces)
-            of_member.append((member.terms[ratio], top, top + 1))
             pieces += [quotient.top, quotient.bottom]
         ratios.append(tuple(of_member))
     shape = goal.name if isinstance(goal, Shape) else "sum"
@@ -97,10 +99,3 @@ def build_objective(
 def _divide(top: Any, bottom: Any) -> Any:
     zeros = np.zeros(np.shape(top))
     return np.divide(top, bottom, out=zeros, where=bottom > 0)
-
-
-def _keep_linear(member: Sum) -> Sum:
-    terms = [
-        (quantity, number) for quantity, number in member.terms.items() if quantity.form == LINEAR
-    ]
-    return Sum(terms, member.constant)

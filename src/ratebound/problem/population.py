@@ -30,8 +30,8 @@ from ratebound.rates.conditions import (
 )
 
 # Labels of which one is the yes, though rows may hold only the other; the last of each is yes.
-PAIRS = ((0, 1), (-1, 1), (False, True), ("no", "yes"), ("No", "Yes"), ("n", "y"), ("N", "Y"),
-         ("false", "true"), ("False", "True"), ("0", "1"), ("-1", "1"))  # fmt: skip
+TEXT_PAIRS = ("no yes", "No Yes", "n y", "N Y", "false true", "False True", "0 1", "-1 1")
+PAIRS = ((0, 1), (-1, 1), (False, True), *(tuple(pair.split()) for pair in TEXT_PAIRS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,8 +254,8 @@ class Population:
         met = column.compare(leaf)
         is_equality = leaf.relation in ("==", "!=")
         if is_equality and not self.allow_absent:
-            holds_value = not met.all() if leaf.relation == "!=" else met.any()
-            if not holds_value:
+            is_absent = met.all() if leaf.relation == "!=" else not met.any()
+            if is_absent:
                 hint = suggest_name(leaf.value, column.values.tolist())
                 equality = f"{format_column(leaf.column)} == {format_value(leaf.value)}"
                 raise ValueError(f"no row has {equality}{hint}")
@@ -286,10 +286,8 @@ def _check_weights(weights: Any) -> None:
 
 
 def _select_rows(features: Any, rows: Any) -> Any:
-    is_matrix = hasattr(features, "shape") and not hasattr(
-        features, "iloc"
-    )  # a table selects columns
-    return features[rows] if is_matrix else np.asarray(features)[rows]
+    is_sparse = hasattr(features, "tocsr")
+    return features[rows] if is_sparse else np.asarray(features)[rows]
 
 
 # --- classes --------------------------------------------------------------------------------------
