@@ -68,10 +68,10 @@ def count_lines(
         from ratebound.problem.frames import count_frame  # which imports narwhals
 
         return count_frame(needs, rows, label, decision, weight)
-    weights = None if weight is None else rows[weight]
-    people = Population(columns=rows, weights=weights, allow_absent=True)
+    people = Population(columns=rows, allow_absent=True)
     labels = np.ones(len(people), dtype=int) if label is None else rows[label]
-    return count_rows(needs, people, labels, rows[decision])
+    weights = people.row_weights if weight is None else people.amounts(weight, np.True_)
+    return count_rows(needs, people, labels, rows[decision], weights)
 
 
 def count_rows(
@@ -79,19 +79,19 @@ def count_rows(
     rows: Population,
     labels: Any,
     decisions: Any,
+    weights: Any,
 ) -> Lines:
-    """Count rows in memory, with a label and a decision each (n,), into lines that know their rows."""
+    """Count rows in memory, each with a label and a decision, into lines that know their rows."""
     masks = [rows.mask(leaf) for leaf in needs.conditions]
     encoded = [rows.encode(name) for name in needs.columns]
     encoded += [encode_values(labels), encode_values(decisions)]
     first, line_of_row = fold([*masks, *(column.codes for column in encoded)])
     keys = [mask[first].tolist() for mask in masks]
     keys += [column.decode()[first].tolist() for column in encoded]
-    weights = rows.row_weights
     sums = [np.bincount(line_of_row), np.bincount(line_of_row, weights)]
     sums.append(np.bincount(line_of_row, weights**2))
     for name in needs.amounts:
-        amounts = rows.amounts(name, np.ones(len(rows), dtype=bool))
+        amounts = rows.amounts(name, np.True_)
         sums.append(np.bincount(line_of_row, weights * amounts))
     totals = [total.tolist() for total in sums]
     return make_lines(needs, zip(*keys, *totals, strict=True), line_of_row)

@@ -77,7 +77,6 @@ class Lines:
     def make_examples(self, classes: Any = None, refer: str | None = None) -> Population:
         """Return one row for each line, as heavy as its rows together."""
         return Population(
-            X=np.zeros(len(self)),
             y=self.values("label") if self.needs.has_label else None,
             columns=self._example_columns(),
             weights=self.total("weight"),
@@ -203,7 +202,7 @@ def _find_examples(leaves: list[Condition], patterns: list[tuple[bool, ...]]) ->
         known.clear()
         for value in candidates:
             pattern = tuple(meets(value, leaf) for leaf in leaves)
-            known[pattern] = value
+            known.setdefault(pattern, value)
         if known.keys() >= needed:
             return as_objects([known[pattern] for pattern in patterns])
     wrong = next(pattern for pattern in patterns if pattern not in known)
@@ -221,10 +220,12 @@ def _list_candidates(leaves: list[Condition]) -> Iterable[list[Any]]:
             values |= set(leaf.values)
         elif not isinstance(leaf, Missing):
             values.add(leaf.value)  # type: ignore[attr-defined]
+    if not values:
+        values.add(0)  # any value will do
     texts = sorted(value for value in values if isinstance(value, str))
     numbers = sorted(values.difference(texts))
-    other_texts = [AFTER, *(text + AFTER for text in texts)]
-    yield [None, *other_texts, *texts, *_list_numbers(numbers or [0])]
+    other_texts = [AFTER, *(text + AFTER for text in texts)] if texts else []
+    yield [None, *texts, *other_texts, *_list_numbers(numbers)]
     try:
         moments = sorted(read_moment("", text) for text in texts)
     except ValueError:
@@ -243,6 +244,5 @@ def _list_numbers(named: list[Any]) -> list[Any]:
         if not low < middle < high:  # too coarse, or infinite
             middle = (Fraction(low) + Fraction(high)) / 2
         between.append(middle)
-    below = named[0] - 1 - abs(named[0])
-    above = named[-1] + 1 + abs(named[-1])
-    return [*between, below, above, *named]
+    beyond = [number + sign * (1 + abs(number)) for number in named for sign in (-1, 1)]
+    return [*named, *between, *beyond]

@@ -199,9 +199,7 @@ class Population:
             raise ValueError(f"column {name!r} is used as a cost, but does not hold numbers")
         amounts = np.append(column.values.astype(float), 0.0)[column.codes]
         if (amounts < 0).any() or not np.isfinite(amounts).all():
-            raise ValueError(
-                f"column {name!r} is used as a cost: costs are finite and not negative"
-            )
+            raise ValueError(f"column {name!r}: costs and weights are finite and not negative")
         missing = int(((column.codes < 0) & needed).sum())
         if missing:
             raise ValueError(

@@ -38,8 +38,7 @@ class TensorCounter:
         for block, weights in zip(self.compiled.blocks, self.weights, strict=True):
             if isinstance(block.at, str):
                 raise ValueError(f"the threshold {block.at!r} is learned: count scores by NumPy")
-            decided = decide_tensor(scores, block.at)
-            for model in decided:
+            for model in decide_tensor(scores, block.at):
                 index = self.cell + model * cells
                 counts.append(torch.bincount(index, weights, decisions * cells).double())
         total = torch.stack(counts).reshape(len(self.compiled.blocks), -1, decisions, cells)

@@ -77,13 +77,14 @@ class UncertainGroup:
             return np.full(len(rows), -1)
         column = rows.encode(self.column)
         values = list(self.probabilities)
+        indices = []
         for value in column.values.tolist():
             if value not in values:
                 raise ValueError(
                     f"column {self.column!r} holds {value!r}, which has no probabilities"
                     f"{suggest_name(value, values)}"
                 )
-        indices = [values.index(value) for value in column.values.tolist()]
+            indices.append(values.index(value))
         return np.array([*indices, -1])[column.codes]
 
 
@@ -136,5 +137,4 @@ def _name_values(names: list[str]) -> dict[Value, Name]:
         if len(set(letters)) > 1:
             break
         shared += 1
-    start = names[0][:shared].rfind("_") + 1
-    return {name[start:]: name for name in names}
+    return {name[name.rfind("_", 0, shared) + 1 :]: name for name in names}
