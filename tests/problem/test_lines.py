@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ratebound as rb
+from ratebound.problem.columns import fold
 from ratebound.problem.comparison import meets
-from ratebound.problem.counting import count_lines, fold
+from ratebound.problem.counting import count_lines
 from ratebound.problem.lines import Lines, evaluate_lines, make_lines
 from ratebound.problem.needs import find_needs
 

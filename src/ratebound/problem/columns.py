@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from ratebound.problem.comparison import (
 from ratebound.rates.conditions import Compare, Name, is_missing
 
 LARGEST_EXACT_FLOAT = 2**53
+MOST_CODES = 2**50  # codes are numbered anew before they overflow
 UNITS = ("D", "s", "ms", "us", "ns")  # of dates that are kept as they are
 
 
@@ -138,6 +140,22 @@ def _clean(value: Any) -> Any:
     if isinstance(value, Real | Decimal):
         return value
     raise ValueError(f"holds {value!r}: make its values texts, numbers or dates")
+
+
+def fold(columns: Iterable[Any]) -> tuple[Any, Any]:
+    """Return an example of each distinct row of codes (k,), and which of them each row is (n,)."""
+    code: Any = 0
+    most = 1
+    for column in columns:
+        values = column.astype(np.int64) + 1  # -1 is a missing value
+        size = int(values.max()) + 1
+        if most * size > MOST_CODES:
+            code = np.unique(code, return_inverse=True)[1].reshape(-1)
+            most = int(code.max()) + 1
+        code = code * size + values
+        most *= size
+    _, first, line_of_row = np.unique(code, return_index=True, return_inverse=True)
+    return first, line_of_row.reshape(-1)
 
 
 # --- arrays that stay exact -----------------------------------------------------------------------

@@ -20,7 +20,6 @@ from ratebound.problem.population import (
     Pieces,
     Population,
     as_pieces,
-    check_population,
     collect_classes,
 )
 from ratebound.problem.problem import Problem
@@ -180,7 +179,6 @@ class _Coefficients:
         self.first_rate[slice_] = f"{rate}: population {rate.population!r}"
 
     def _check_rate(self, rate: Rate, text: str) -> None:
-        check_population(rate.population, self.totals)
         at = rate.option("at", 0.0)
         moves_score = not isinstance(at, str) and at != 0
         if moves_score and len(self.classes.values) > 2:

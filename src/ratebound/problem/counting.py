@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.problem.columns import encode_values, is_frame, list_names
+from ratebound.problem.columns import encode_values, fold, is_frame, list_names
 from ratebound.problem.lines import Lines, make_lines
 from ratebound.problem.needs import Needs, find_needs
 from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
 from ratebound.rates.conditions import Condition, Name, suggest_name
 from ratebound.rates.sums import FIRST
-
-MOST_CODES = 2**50  # codes are numbered anew before they overflow
 
 
 def count_lines(
@@ -95,22 +93,6 @@ def count_rows(
         sums.append(np.bincount(line_of_row, weights * amounts))
     totals = [total.tolist() for total in sums]
     return make_lines(needs, zip(*keys, *totals, strict=True), line_of_row)
-
-
-def fold(columns: Iterable[Any]) -> tuple[Any, Any]:
-    """Return an example of each distinct row of codes (k,), and which of them each row is (n,)."""
-    code: Any = 0
-    most = 1
-    for column in columns:
-        values = column.astype(np.int64) + 1  # -1 is a missing value
-        size = int(values.max()) + 1
-        if most * size > MOST_CODES:
-            code = np.unique(code, return_inverse=True)[1].reshape(-1)
-            most = int(code.max()) + 1
-        code = code * size + values
-        most *= size
-    _, first, line_of_row = np.unique(code, return_index=True, return_inverse=True)
-    return first, line_of_row.reshape(-1)
 
 
 def _check_columns(needs: Needs, known: list[Any], *others: str | None) -> None:

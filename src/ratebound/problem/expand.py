@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from ratebound.problem.objectives import Objective, build_objective
-from ratebound.problem.population import Pieces, check_population
+from ratebound.problem.population import Pieces
 from ratebound.problem.problem import Problem
 from ratebound.problem.slices import Classes, Slice, check_rate, slices_among
 from ratebound.rates.conditions import (
@@ -81,6 +81,7 @@ def expand(
     check = partial(check_rate, classes=classes)
     for index, stated in enumerate(problem.constraints):
         try:
+            check_populations(stated.rates, populations)
             for constraint in spell_out(stated, populations, classes):
                 for end in constraint.map(check).ends:
                     rows += _make_rows(end, index, problem.levels)
@@ -90,12 +91,24 @@ def expand(
                 message = f"{stated}: {message}"
             raise ValueError(message) from None
     objective = problem.objective
+    check_populations(objective.rates, populations)
     if isinstance(objective, Shape):
         parts: list[Sum] = []
         for part in objective.parts:
             parts += _spell_out_column(part, populations)
         objective = Shape(objective.name, tuple(parts))
     return build_objective(problem.sense, objective.map(check), as_quotient), rows
+
+
+def check_populations(rates: Iterable[Rate], populations: Mapping[str, Pieces]) -> None:
+    """Raise if a rate names a population that was not passed."""
+    for rate in rates:
+        name = rate.population
+        if name not in populations:
+            raise ValueError(
+                f"{rate}: population {name!r} is not given, only "
+                f"{', '.join(map(repr, populations))}: pass it by its name, {name}=..."
+            )
 
 
 # --- groups and classes ---------------------------------------------------------------------------
@@ -109,7 +122,6 @@ def spell_out(
     """Return a constraint for every group, value and class that it mentions."""
     if isinstance(stated, Constraint):
         return _spell_out_column(stated, populations)
-    check_population(stated.population, populations)
     pieces = populations[stated.population]
     groups = _list_groups(stated, pieces)
     constraints: list[Constraint] = []
@@ -260,7 +272,6 @@ def _spell_out_column(stated: Any, populations: Mapping[str, Pieces]) -> list[An
             "one column can stand for every one of its values, not two; write a constraint for each"
         )
     ((name, population),) = columns
-    check_population(population, populations)
     groups = _groups_of_columns(populations[population], [name])
     if len(groups) > MOST_GROUPS:
         raise ValueError(

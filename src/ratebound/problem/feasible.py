@@ -75,10 +75,8 @@ def _keeps_positive(
         first_decision = np.zeros_like(per_cell[:, :1])
         per_row = np.concatenate([first_decision, per_cell], axis=1)
         worth.append(per_row * compiled.weigh_cells(block))
-    for price in PRICES:
-        if _least_at_price(compiled, worth, bottom, row, price) > TOLERANCE:
-            return True
-    return False
+    least = [_least_at_price(compiled, worth, bottom, row, price) for price in PRICES]
+    return max(least) > TOLERANCE
 
 
 def _least_at_price(

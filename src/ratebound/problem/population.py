@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ratebound.problem.columns import Encoded, as_array, encode_values, read_columns
+from ratebound.problem.columns import Encoded, as_array, encode_values, fold, is_frame, read_columns
 from ratebound.rates.conditions import (
     All,
     AnyOf,
@@ -44,7 +44,7 @@ class Population:
     Parameters
     ----------
     X : array, sparse matrix or data frame, default=None
-        The features (n, ...).
+        The features (n, ...). Without `columns`, those of a data frame are what constraints may name.
     y : array, default=None
         The labels (n,).
     columns : mapping or data frame, default=None
@@ -82,7 +82,8 @@ class Population:
     allow_absent: bool = False  # whether a condition may name a value that no row has
 
     def __post_init__(self) -> None:
-        columns = read_columns(self.columns)
+        is_table = self.columns is None and is_frame(self.X)
+        columns = read_columns(self.X if is_table else self.columns)
         y = None if self.y is None else as_array(self.y)
         weights = None if self.weights is None else np.asarray(self.weights, dtype=float)
         _check_weights(weights)
@@ -157,13 +158,9 @@ class Population:
 
     def list_combinations(self, names: list[Name]) -> set[tuple[Value | None, ...]]:
         """Return the combinations of the columns' values that occur."""
-        combined = np.zeros(len(self), dtype=np.int64)
-        for name in names:
-            column = self.encode(name)
-            combined = combined * (len(column.values) + 1) + column.codes
-        _, first_rows = np.unique(combined, return_index=True)
-        columns = [self.encode(name).decode()[first_rows].tolist() for name in names]
-        return set(zip(*columns, strict=True))
+        encoded = [self.encode(name) for name in names]
+        first, _ = fold(column.codes for column in encoded)
+        return set(zip(*(column.decode()[first].tolist() for column in encoded), strict=True))
 
     def class_indices(self, name: Name | None, classes: tuple[Value, ...]) -> Any:
         """Return the class of every row's label, or of its value in a column of decisions (n,)."""
@@ -284,8 +281,12 @@ def _check_weights(weights: Any) -> None:
 
 
 def _select_rows(features: Any, rows: Any) -> Any:
-    is_sparse = hasattr(features, "tocsr")
-    return features[rows] if is_sparse else np.asarray(features)[rows]
+    if not is_frame(features):
+        return features[rows] if hasattr(features, "tocsr") else np.asarray(features)[rows]
+    import narwhals as nw
+
+    frame = nw.from_native(features)
+    return frame[np.arange(len(frame))[rows].tolist()].to_native()
 
 
 # --- classes --------------------------------------------------------------------------------------
@@ -362,13 +363,3 @@ def as_pieces(population: Any) -> Pieces:
     if len(pieces) == 1:
         return pieces
     return [replace(piece, allow_absent=True) for piece in pieces]
-
-
-def check_population(name: str, known: Iterable[str]) -> None:
-    """Raise if a rate names a population that was not passed."""
-    names = list(known)
-    if name not in names:
-        raise ValueError(
-            f"population {name!r} is not given, only {', '.join(map(repr, names))}: "
-            f"pass it by its name, {name}=..."
-        )
