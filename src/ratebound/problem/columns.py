@@ -30,7 +30,7 @@ UNITS = ("D", "s", "ms", "us", "ns")  # of dates that are kept as they are
 
 
 class Encoded(NamedTuple):
-    """A column's distinct values, numbers before texts, and each row's index among them."""
+    """A column's distinct values, dates before numbers before texts, and each row's index."""
 
     values: Any  # (d,)
     codes: Any  # (n,), -1 for rows without a value
@@ -97,7 +97,7 @@ def encode_values(values: Any) -> Encoded:
     array([ 1, -1,  0,  1])
     """
     array = as_array(values)
-    if array.dtype.kind in "OU":
+    if array.dtype.kind in "OUT":
         return _encode_objects(array.tolist())
     array_kind(array.dtype)
     if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] not in UNITS:
@@ -114,7 +114,7 @@ def _encode_objects(values: list[Any]) -> Encoded:
     except TypeError:
         raise ValueError("holds lists or other values that do not compare") from None
     present = set(cleaned.values()) - {None}
-    distinct = sorted(present, key=lambda value: (isinstance(value, str), value))
+    distinct = sorted(present, key=lambda value: (kind_of_value(value), value))
     code_of = {value: code for code, value in enumerate(distinct)}
     code_of[None] = -1
     codes = np.array([code_of[cleaned[value]] for value in values])
@@ -171,7 +171,7 @@ def as_array(values: Any) -> Any:
 
     series = nw.from_native(values, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
-        return np.asarray(values)
+        return _read_list(values.tolist() if hasattr(values, "tolist") else list(values))
     return series.to_numpy() if _is_exact(series) else as_objects(series.to_list())
 
 
@@ -189,7 +189,10 @@ def _is_exact(series: Any) -> bool:
 
 def _read_list(values: Any) -> Any:
     """Return a list as an array, of objects if another type would change its values."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of unequal lengths
+        return as_objects(values)
     if array.dtype.kind == "f" and any(map(_is_beyond_floats, values)):
         return as_objects(values)
     if array.dtype.kind == "U" and not all(isinstance(value, str) for value in values):

@@ -66,6 +66,8 @@ def compile(problem: Problem, rows: Any, **others: Any) -> Compiled:
     >>> float(objective), violations
     (0.25, array([0.9]))
     """
+    if FIRST in others:
+        raise TypeError(f"{FIRST!r} is the name of the first population: choose another")
     populations = {FIRST: as_pieces(rows)}
     for name, other in others.items():
         populations[name] = as_pieces(other)
@@ -375,6 +377,8 @@ class _Coefficients:
     def _find_budget(self, budget: Threshold) -> Budget:
         """Return the weight of rows above a threshold."""
         rate = budget.rate
+        if len(self.classes.values) > 2:
+            raise ValueError(f"{rate}: a threshold orders rows by one score: it takes two classes")
         by_decision = slices_by_decision(rate, rate.counted[0].event, self.classes)
         (slice_,) = _distinct_slices(by_decision)
         weight = self.weight[slice_, None]

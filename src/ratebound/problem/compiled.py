@@ -290,8 +290,6 @@ class Compiled:
         """Return the best threshold (K, D-1) for these scores, of every one that has a budget."""
         chosen = {}
         for name, budget in self.thresholds.items():
-            if self.decisions > 2:
-                raise ValueError(f"{name!r} orders rows by one score, so it takes two classes")
             inside = self._is_in_slice(budget.slice)[self.cell].astype(bool)
             weights = np.ones(int(inside.sum()))
             if self.weights is not None:

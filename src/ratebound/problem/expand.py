@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from ratebound.problem.comparison import kind_of_value
 from ratebound.problem.objectives import Objective, build_objective
 from ratebound.problem.population import Pieces
 from ratebound.problem.problem import Problem
@@ -41,6 +42,7 @@ from ratebound.rates.sums import (
     Rate,
     Shape,
     Sum,
+    mentions_every_value,
 )
 from ratebound.rates.table import KINDS, split_ratio
 
@@ -97,6 +99,8 @@ def expand(
         for part in objective.parts:
             parts += _spell_out_column(part, populations)
         objective = Shape(objective.name, tuple(parts))
+    elif any(map(mentions_every_value, objective.rates)):
+        raise ValueError(f"{objective} is a number for every value: write smallest({objective})")
     return build_objective(problem.sense, objective.map(check), as_quotient), rows
 
 
@@ -201,7 +205,7 @@ def _groups_of_columns(pieces: Pieces, names: list[Name]) -> list[Condition]:
 
 def _order_values(values: Iterable[Value | None]) -> list[Any]:
     """Return a key that sorts numbers before texts before missing values."""
-    return [(value is None, isinstance(value, str), value or 0) for value in values]
+    return [(value is None, kind_of_value(value), value) for value in values]
 
 
 def _drop_small(

@@ -86,7 +86,7 @@ class Population:
         columns = read_columns(self.X if is_table else self.columns)
         y = None if self.y is None else as_array(self.y)
         weights = None if self.weights is None else np.asarray(self.weights, dtype=float)
-        _check_weights(weights)
+        _check_weights(weights, self.allow_absent)
         classes = _read_classes(y, self.classes, self.positive)
         size = _count_rows({"X": self.X, "y": y, "weights": weights}, columns)
         fields = {
@@ -138,12 +138,7 @@ class Population:
         """Return the distinct values of a column, or of y if None, and every row's code."""
         cache: dict[Any, Any] = self.encoded  # type: ignore[attr-defined]
         if name not in cache:
-            try:
-                cache[name] = encode_values(self._find_column(name))
-            except ValueError as error:
-                if not str(error).startswith("holds"):
-                    raise
-                raise ValueError(f"column {name!r} {error}") from None
+            cache[name] = _encode(self._find_column(name), f"column {name!r}")
         return cache[name]
 
     def _find_column(self, name: Name | None) -> Any:
@@ -151,9 +146,11 @@ class Population:
             return self.y
         if name in self.columns:
             return self.columns[name]
-        is_feature = isinstance(name, int) and getattr(self.X, "ndim", 0) == 2
-        if is_feature and name < self.X.shape[1]:
-            return np.asarray(self.X[:, name])
+        width = self.X.shape[1] if getattr(self.X, "ndim", 0) == 2 else 0
+        if isinstance(name, int) and 0 <= name < width:
+            column = self.X[:, [name]]
+            dense = column.toarray() if hasattr(column, "toarray") else column
+            return np.asarray(dense).ravel()
         raise ValueError(f"there is no column {name!r}{suggest_name(name, self.columns)}")
 
     def list_combinations(self, names: list[Name]) -> set[tuple[Value | None, ...]]:
@@ -257,26 +254,37 @@ class Population:
         return met
 
 
+def _encode(values: Any, name: str) -> Encoded:
+    try:
+        return encode_values(values)
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from None
+
+
 def _count_rows(parts: Mapping[str, Any], columns: Mapping[Name, Any]) -> int:
     named = dict(parts)
     for name, values in columns.items():
         named[f"column {name!r}"] = values
-    sizes = {}
+    sizes: dict[str, Any] = {}
     for name, part in named.items():
-        if part is not None:
-            sizes[name] = part.shape[0] if hasattr(part, "shape") else len(part)
-    if len(set(sizes.values())) != 1 or 0 in sizes.values():
+        if part is None:
+            continue
+        shape = part.shape if hasattr(part, "shape") else (len(part),)
+        is_one = name == "X" or len(shape) == 1
+        sizes[name] = shape[0] if is_one else shape
+    size = next(iter(sizes.values()), 0)
+    if size == 0 or set(sizes.values()) != {size} or isinstance(size, tuple):
         raise ValueError(
             f"all parts of a population need the same number of rows, not 0, got {sizes}"
         )
-    return next(iter(sizes.values()))
+    return size
 
 
-def _check_weights(weights: Any) -> None:
+def _check_weights(weights: Any, may_be_zero: bool) -> None:
     if weights is None:
         return
     are_valid = np.isfinite(weights).all() and weights.min(initial=0) >= 0
-    if not are_valid or not weights.any():
+    if not are_valid or not (weights.any() or may_be_zero):
         raise ValueError("weights are finite, not negative, and not all zero")
 
 
@@ -305,7 +313,7 @@ def _read_classes(
     if classes is None and y is None:
         return None
     if classes is None:
-        classes = _find_classes(encode_values(y).values.tolist(), positive)
+        classes = _find_classes(_encode(y, "y").values.tolist(), positive)
     if len(classes) < 2:
         raise ValueError(
             f"y holds only {list(classes)}, but two classes are needed: give classes=[no, yes]"
@@ -344,10 +352,10 @@ def collect_classes(populations: Mapping[str, Pieces]) -> tuple[tuple[Value, ...
         labels = tuple(dict.fromkeys(value for classes in listed for value in classes))
     if len({frozenset(classes) for classes in listed}) > 1:  # pieces may lack a class
         labels = tuple(sorted(labels, key=lambda value: (isinstance(value, str), value)))
-    for piece in pieces:
-        if piece.refer is not None:
-            return (*labels, piece.refer), len(labels)
-    return labels, len(labels)
+    referrals = {piece.refer for piece in pieces if piece.refer is not None}
+    if len(referrals) > 1:
+        raise ValueError(f"a referral has one name in all populations, got {sorted(referrals)}")
+    return (*labels, *referrals), len(labels)
 
 
 # --- pieces ---------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def parse_problem(text: str) -> Problem:
     >>> rb.parse_problem("maximize recall()").objective
     recall()
     """
-    first, *lines = [line.strip() for line in text.strip().splitlines()]
+    first, *lines = [line.strip() for line in text.strip().splitlines()] or [""]
     sense, _, objective = first.partition(" ")
     if sense not in ("minimize", "maximize"):
         raise ValueError(f"a problem starts with minimize or maximize, not {first[:40]!r}")

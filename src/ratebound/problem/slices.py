@@ -62,6 +62,9 @@ class Slice:
 
 def check_rate(rate: Rate, classes: Classes) -> Rate:
     """Return the rate; an error if it must name one of several classes, or needs a referral."""
+    for option in ("of", "label", "predicted"):
+        if rate.option(option) is not None:
+            classes.index(rate.option(option))
     events = " & ".join(part.event for part in rate.counted + (rate.among or ()))
     names_no_class = BARE_LETTER.search(events) and rate.option("of") is None
     if names_no_class and classes.labels > 2:
