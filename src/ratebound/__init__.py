@@ -10,13 +10,12 @@ _moved.install()
 
 # Public names, by the module that is their home. It is imported when a name of it is first used.
 HOMES = {
-    "_bridge": "compile",  # that of problem.compile, which also takes what only old rooms know
-    "problem.compile": "check_feasible",
+    "_bridge": "compile",  # of problem.compile; it also takes what only old rooms know
     "problem.compiled": "Compiled",
     "problem.feasible": "check_feasible",
     "problem.population": "Population",
     "problem.problem": "Problem parse_problem",
-    "problem.uncertain": "uncertain_group",
+    "learning.uncertain": "uncertain_group",
     "rates.conditions": "Condition column decided missing where",
     "rates.definitions": "rate ratio",
     "rates.goals": "Goal goal",
@@ -26,16 +25,18 @@ HOMES = {
 HOME_OF_NAME = {name: home for home, names in HOMES.items() for name in names.split()}
 
 # Public names that no new room has yet.
-OLD_NAMES = """
+OLD = """
     Alarm Answering Audit Boosted Certificate ChangePlan CuttingPlane Descending Determined
-    Differentiating Explanation ExternalRegret Features Fit Folds Game Grid Growing Guessed ImpactRatios
-    Inspection Keep Lagrangian Lattice Learner Linear MLP Mixture Monitor Multipliers Oracle Pairs Parquet
-    Plan Player PlugIn Policy Price RateConstrainedClassifier RateConstrainedRanker Reasons Release Rows
-    RowsNeeded Rules Scorer Status Stop SwapRegret Torch Trace Training TunedThreshold at_levels audit
-    average best_iterate certify check_monotone datasets determinize duality_gap explain game guessed
-    impact_ratios inspect last_iterate load make_scorer plan play plot_calibrators plot_convergence
-    plot_trade_off price ranked_right register_scorer rows_needed select shrink thresholds trace_of
-""".split()
+    Differentiating Explanation ExternalRegret Features Fit Folds Game Grid Growing Guessed
+    ImpactRatios Inspection Keep Lagrangian Lattice Learner Linear MLP Mixture Monitor Multipliers
+    Oracle Pairs Parquet Plan Player PlugIn Policy Price RateConstrainedClassifier
+    RateConstrainedRanker Reasons Release Rows RowsNeeded Rules Scorer Status Stop SwapRegret Torch
+    Trace Training TunedThreshold at_levels audit average best_iterate certify check_monotone
+    datasets determinize duality_gap explain guessed impact_ratios inspect last_iterate load
+    make_scorer plan play plot_calibrators plot_convergence plot_trade_off price ranked_right
+    register_scorer rows_needed select shrink thresholds trace_of
+"""
+OLD_NAMES = OLD.split()
 
 
 def __getattr__(name: str) -> object:

@@ -1,8 +1,6 @@
-"""What `ratebound` offers, for editors and type checkers: the package itself imports it on demand."""
+"""What `ratebound` offers, for editors and type checkers: the package imports it on demand."""
 
 from ratebound._old import datasets as datasets
-from ratebound._old import game as game
-from ratebound._old import rates as rates
 from ratebound._old.auditing.auditing import audit as audit
 from ratebound._old.auditing.impact import ImpactRatios as ImpactRatios
 from ratebound._old.auditing.impact import impact_ratios as impact_ratios
@@ -61,53 +59,11 @@ from ratebound._old.learners.plug_in import PlugIn as PlugIn
 from ratebound._old.learners.snapshots import trace_of as trace_of
 from ratebound._old.learners.torch import MLP as MLP
 from ratebound._old.learners.torch import Torch as Torch
-from ratebound._old.problem.compiled import Compiled as Compiled
-from ratebound._old.problem.compiling import compile as compile
 from ratebound._old.problem.pairs import Pairs as Pairs
-from ratebound._old.problem.population import Population as Population
-from ratebound._old.problem.problem import Problem as Problem
 from ratebound._old.problem.rows import Rows as Rows
-from ratebound._old.rates import goals as goals
-from ratebound._old.rates.alike import equal as equal
-from ratebound._old.rates.beyond_sums import g_mean as g_mean
-from ratebound._old.rates.beyond_sums import h_mean as h_mean
-from ratebound._old.rates.beyond_sums import kl_divergence as kl_divergence
-from ratebound._old.rates.beyond_sums import largest as largest
-from ratebound._old.rates.beyond_sums import smallest as smallest
-from ratebound._old.rates.expressions import Area as Area
-from ratebound._old.rates.expressions import Constraint as Constraint
-from ratebound._old.rates.expressions import Expression as Expression
-from ratebound._old.rates.expressions import Rate as Rate
-from ratebound._old.rates.expressions import Ratio as Ratio
-from ratebound._old.rates.general import constraint as constraint
-from ratebound._old.rates.goals import accurate_coverage as accurate_coverage
-from ratebound._old.rates.goals import decision_rule as decision_rule
-from ratebound._old.rates.goals import egregious_examples as egregious_examples
-from ratebound._old.rates.goals import equal_accuracy as equal_accuracy
-from ratebound._old.rates.goals import equal_opportunity as equal_opportunity
-from ratebound._old.rates.goals import equalized_odds as equalized_odds
-from ratebound._old.rates.goals import limited_churn as limited_churn
-from ratebound._old.rates.goals import minimum_accuracy as minimum_accuracy
-from ratebound._old.rates.goals import minimum_coverage as minimum_coverage
-from ratebound._old.rates.goals import minimum_recall as minimum_recall
-from ratebound._old.rates.goals import no_lost_benefits as no_lost_benefits
-from ratebound._old.rates.goals import not_worse_off as not_worse_off
-from ratebound._old.rates.goals import statistical_parity as statistical_parity
-from ratebound._old.rates.goals import steering_examples as steering_examples
-from ratebound._old.rates.grouping import Goal as Goal
 from ratebound._old.rates.guesses import Guessed as Guessed
 from ratebound._old.rates.guesses import guessed as guessed
-from ratebound._old.rates.named import *  # noqa: F403  # every rate
-from ratebound._old.rates.naming import rate as rate
-from ratebound._old.rates.naming import ratio as ratio
-from ratebound._old.rates.ranges import Range as Range
-from ratebound._old.rates.stating import goal as goal
-from ratebound._old.rates.subsets import Subset as Subset
-from ratebound._old.rates.subsets import column as column
-from ratebound._old.rates.subsets import decided as decided
-from ratebound._old.rates.subsets import missing as missing
-from ratebound._old.rates.subsets import where as where
-from ratebound._old.rates.text import parse as parse
+from ratebound._old.rates.named import ranked_right as ranked_right
 from ratebound._old.solution.certificate import Certificate as Certificate
 from ratebound._old.solution.determinize import Determined as Determined
 from ratebound._old.solution.determinize import determinize as determinize
@@ -128,5 +84,69 @@ from ratebound._old.tables.inspecting import Inspection as Inspection
 from ratebound._old.tables.inspecting import inspect as inspect
 from ratebound._old.tables.parquet import Parquet as Parquet
 from ratebound._old.tables.treatments import Features as Features
+from ratebound.learning.uncertain import uncertain_group as uncertain_group
+from ratebound.problem.compile import compile as compile
+from ratebound.problem.compiled import Compiled as Compiled
+from ratebound.problem.feasible import check_feasible as check_feasible
+from ratebound.problem.population import Population as Population
+from ratebound.problem.problem import Problem as Problem
+from ratebound.problem.problem import parse_problem as parse_problem
+from ratebound.rates import goals as goals
+from ratebound.rates.conditions import Condition as Condition
+from ratebound.rates.conditions import column as column
+from ratebound.rates.conditions import decided as decided
+from ratebound.rates.conditions import missing as missing
+from ratebound.rates.conditions import where as where
+from ratebound.rates.definitions import rate as rate
+from ratebound.rates.definitions import ratio as ratio
+from ratebound.rates.goals import Goal as Goal
+from ratebound.rates.goals import goal as goal
+from ratebound.rates.sums import Constraint as Constraint
+from ratebound.rates.sums import Rate as Rate
+from ratebound.rates.sums import Sum as Sum
+from ratebound.rates.sums import constraint as constraint
+from ratebound.rates.sums import equal as equal
+from ratebound.rates.sums import largest as largest
+from ratebound.rates.sums import smallest as smallest
+from ratebound.rates.table import Kind
+from ratebound.rates.text import parse as parse
+from ratebound.rates.text import parse_condition as parse_condition
+from ratebound.rates.text import parse_objective as parse_objective
 
 __version__: str
+
+accuracy: Kind
+churn: Kind
+confusion: Kind
+cost: Kind
+coverage: Kind
+decisions: Kind
+error_rate: Kind
+errors: Kind
+f_score: Kind
+false_discovery_rate: Kind
+false_negative_rate: Kind
+false_negatives: Kind
+false_omission_rate: Kind
+false_positive_rate: Kind
+false_positives: Kind
+jaccard: Kind
+loss_only_churn: Kind
+losses: Kind
+negative_predictive_value: Kind
+negative_rate: Kind
+positive_rate: Kind
+precision: Kind
+predicted_negatives: Kind
+predicted_positives: Kind
+prevalence: Kind
+recall: Kind
+referrals: Kind
+referred: Kind
+roc_auc: Kind
+true_negative_rate: Kind
+true_negatives: Kind
+true_positive_rate: Kind
+true_positives: Kind
+win_loss_ratio: Kind
+wins: Kind

@@ -7,15 +7,22 @@ one, but for what only old rooms know.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache, wraps
 from types import FunctionType
 from typing import Any
 
-from ratebound import _old
+from ratebound import _old as old_package
 from ratebound.problem import compile as new
 from ratebound.problem.population import Population
+from ratebound.rates.goals import BUILT_IN, GOALS
+from ratebound.rates.sums import Rate
+from ratebound.rates.table import KINDS, LIVE, evaluate_event
+from ratebound.rates.text import parse_condition
+
+_old: Any = old_package  # which imports a name when it is asked for
 
 
 @cache
@@ -43,6 +50,7 @@ def _open_class(public: type) -> None:
 def _accept_new(function: FunctionType) -> Any:
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
+        _define_own_names()
         named = {name: to_old(value) for name, value in options.items()}
         return function(*map(to_old, arguments), **named)
 
@@ -64,7 +72,8 @@ def _is_for_old_rooms(problem: Any) -> bool:
     """Return True for a problem of an old room, and for one with functions of the user's own."""
     if _is_old(problem):
         return True
-    bounds = [getattr(constraint, "sum", None) for constraint in problem.constraints]
+    constraints = getattr(problem, "constraints", ())
+    bounds = [getattr(constraint, "sum", None) for constraint in constraints]
     return any(term.form == "computed" for bound in bounds if bound for term in bound.terms)
 
 
@@ -93,9 +102,9 @@ def to_old(value: Any) -> Any:
         changed = any(new is not old for new, old in zip(value, converted, strict=True))
         return type(value)(converted) if changed and type(value) in (list, tuple) else value
     if isinstance(value, dict):
-        converted = {key: to_old(item) for key, item in value.items()}
-        changed = any(converted[key] is not value[key] for key in value)
-        return converted if changed else value
+        by_key = {key: to_old(item) for key, item in value.items()}
+        changed = any(by_key[key] is not value[key] for key in value)
+        return by_key if changed else value
     convert = CONVERSIONS.get(f"{type(value).__module__}.{type(value).__name__}")
     return value if convert is None else convert(value)
 
@@ -110,12 +119,10 @@ def _convert_constraint(constraint: Any) -> Any:
     computed = [term for term in constraint.sum.terms if term.form == "computed"]
     if computed:
         return _convert_computed(computed[0], constraint.high.constant)
-    for rate in constraint.rates:
-        _define_rate(rate.name)
-    if len(constraint.ends) == 2:
-        text = f"{constraint.low} <= {constraint.sum} <= {constraint.high}"
-        return _old.parse(_write_old_text(text))
-    return _old.parse(_write_old_text(str(constraint)))
+    named = constraint.map(_name_for_old_rooms)
+    if len(named.ends) == 2:  # a distance, whose two bounds old text does not join
+        return _old.parse(f"{named.low} <= {named.sum} <= {named.high}")
+    return _old.parse(str(named))
 
 
 def _convert_computed(computed: Any, at_most: float) -> Any:
@@ -133,53 +140,58 @@ def _convert_computed(computed: Any, at_most: float) -> Any:
 
 def _convert_goal(goal: Any) -> Any:
     _define_goal(goal.name)
-    return _old.parse(_write_old_text(str(goal)))
+    return _old.parse(str(goal))
 
 
 def _convert_objective(objective: Any) -> Any:
     from ratebound._old.rates.text import parse_objective
 
-    for rate in objective.rates:
-        _define_rate(rate.name)
-    return parse_objective(_write_old_text(str(objective)))
+    return parse_objective(str(objective.map(_name_for_old_rooms)))
 
 
 def _convert_condition(condition: Any) -> Any:
-    from ratebound._old.rates.text import parse_condition
+    from ratebound._old.rates import text
 
-    return parse_condition(_write_old_text(str(condition)))
+    return text.parse_condition(str(condition))
 
 
-def _write_old_text(text: str) -> str:
-    """Return a text in the old spelling: the live model's rates had names of their own."""
-    from ratebound.rates.table import LIVE
+def _name_for_old_rooms(rate: Rate) -> Rate:
+    """Return a rate by its old name: the live model's rates had names of their own."""
+    _define_rate(rate.name)
+    column = rate.option("by")
+    if column is None:
+        return rate
+    if rate.name not in LIVE:
+        known = ", ".join(LIVE)
+        raise ValueError(f"{rate}: here by= is of one of {known}")
+    return replace(rate.with_options(by=None, versus=column), name=f"{rate.name}_of")
 
-    def rename(match: re.Match[str]) -> str:
-        arguments = match[2].replace("by=", "versus=")
-        return f"{match[1]}_of({arguments})"
 
-    names = "|".join(LIVE)
-    return re.sub(rf"\b({names})\(((?:\"(?:\\.|[^\"])*\"|[^()\"])*\bby=[^()]*)\)", rename, text)
+def _define_own_names() -> None:
+    """Define rates and goals of the user's own in old tables too, so that texts may name them."""
+    for name in KINDS:
+        with suppress(ValueError):  # told when the rate is used
+            _define_rate(name)
+    for name in GOALS:
+        _define_goal(name)
 
 
 def _define_rate(name: str) -> None:
-    """Define a user's own rate in the old table too."""
-    from ratebound._old.rates.kinds import KINDS as OLD_KINDS
-    from ratebound.rates.table import KINDS
-
-    if name not in KINDS or not KINDS[name].is_own or name in OLD_KINDS:
+    if name not in KINDS or not KINDS[name].is_own:
         return
     counted, among = KINDS[name].parts({})
     above = _add_counts(name, counted[0].event)
     if among is None:
         raise ValueError(f"{name}: the rooms before this one know no counts of one's own")
-    _old.ratio(name, above, _add_counts(name, among[0].event), KINDS[name].meaning)
+    rows = SHARES.get(among[0].event)
+    if rows is not None:
+        _old.rate(name, above, among=rows, meaning=KINDS[name].meaning)
+    else:
+        _old.ratio(name, above, _add_counts(name, among[0].event), KINDS[name].meaning)
 
 
 def _add_counts(name: str, event: str) -> Any:
     """Return an event as a sum of the four counts of decisions and labels."""
-    from ratebound.rates.table import evaluate_event
-
     if "v" in event.replace("decided", ""):
         raise ValueError(f"{name}: the old rooms know no rates of one's own on live decisions")
     holds = evaluate_event(event, 2, 2, 1, {})
@@ -197,12 +209,8 @@ def _add_counts(name: str, event: str) -> Any:
 
 
 def _define_goal(name: str) -> None:
-    """Define a user's own goal in the old table too, whose groups cross as text."""
-    from ratebound._old.rates.grouping import GOALS as OLD_GOALS
-    from ratebound.rates.goals import GOALS
-    from ratebound.rates.text import parse_condition
-
-    if name in OLD_GOALS:
+    """Define a goal of the user's own in the old table too; its groups cross as text."""
+    if name in BUILT_IN:
         return
     function = GOALS[name]
 
@@ -229,10 +237,17 @@ def _convert_population(rows: Any) -> Any:
 
 
 def _convert_compiled(compiled: Any) -> Any:
-    populations = {name: to_old(pieces[0]) for name, pieces in compiled.populations.items()}
+    populations = {}
+    for name, pieces in compiled.populations.items():
+        if len(pieces) > 1:
+            raise ValueError(
+                f"population {name!r}: games take rows in one piece, not {len(pieces)}"
+            )
+        populations[name] = to_old(pieces[0])
     return _old.compile(to_old(compiled.problem), populations.pop("train"), **populations)
 
 
+SHARES = {"1": "rows", "y": "positive rows", "~y": "negative rows"}
 CONDITIONS = ("Compare", "In", "Missing", "Decided", "All", "AnyOf", "Not")
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "ratebound.problem.problem.Problem": _convert_problem,

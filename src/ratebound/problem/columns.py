@@ -215,7 +215,9 @@ def read_columns(table: Any) -> dict[Name, Any]:
     if table is None:
         return {}
     if not is_frame(table):
-        return {name: as_array(values) for name, values in dict(table).items()}
+        if not hasattr(table, "keys"):
+            raise TypeError(f"columns are a mapping or a data frame, got {type(table).__name__}")
+        return {name: as_array(table[name]) for name in table.keys()}  # noqa: SIM118
     if hasattr(table, "collect"):
         raise TypeError("this table is lazy: collect it first, as in table.collect()")
     return {name: as_array(table[name]) for name in list_names(table)}

@@ -66,6 +66,8 @@ def compile(problem: Problem, rows: Any, **others: Any) -> Compiled:
     >>> float(objective), violations
     (0.25, array([0.9]))
     """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"compile takes a rb.Problem first, got {problem!r}")
     if FIRST in others:
         raise TypeError(f"{FIRST!r} is the name of the first population: choose another")
     populations = {FIRST: as_pieces(rows)}

@@ -85,6 +85,7 @@ def expand(
         try:
             check_populations(stated.rates, populations)
             for constraint in spell_out(stated, populations, classes):
+                constraint.check_limits()
                 for end in constraint.map(check).ends:
                     rows += _make_rows(end, index, problem.levels)
         except (ValueError, TypeError) as error:

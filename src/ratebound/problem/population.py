@@ -313,7 +313,12 @@ def _read_classes(
     if classes is None and y is None:
         return None
     if classes is None:
-        classes = _find_classes(_encode(y, "y").values.tolist(), positive)
+        labels = _encode(y, "y").values.tolist()
+        if any(isinstance(label, float) and not label.is_integer() for label in labels):
+            raise ValueError(
+                f"y holds numbers such as {labels[0]!r}: give classes= if they are labels"
+            )
+        classes = _find_classes(labels, positive)
     if len(classes) < 2:
         raise ValueError(
             f"y holds only {list(classes)}, but two classes are needed: give classes=[no, yes]"

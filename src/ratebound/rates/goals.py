@@ -19,6 +19,7 @@ from ratebound.rates.conditions import (
     Column,
     Condition,
     Every,
+    Value,
     as_value,
     column,
     format_value,
@@ -27,6 +28,8 @@ from ratebound.rates.conditions import (
 from ratebound.rates.sums import FIRST, SHAPES, Constraint, Rate, Sum, Written, as_number
 from ratebound.rates.table import ALIASES, KINDS, Kind
 
+Groups = list[Condition]
+Number = float | None
 GOALS: dict[str, Callable[..., list[Constraint]]] = {}
 BUILT_IN: set[str] = set()  # names of the goals of this module
 GROUP_OPTIONS = ("intersection", "min_rows")  # of every goal; `expand` reads them
@@ -35,7 +38,12 @@ STAND_IN = "(group)"  # the column of groups that stand for any
 
 @dataclass(frozen=True, repr=False)
 class Goal(Written):
-    """A goal on groups: conditions, columns whose every value is a group, or ``sex in (...)``."""
+    """A goal on groups: conditions, columns whose every value is a group, or ``sex in (...)``.
+
+    >>> goal = equal_opportunity("sex", ratio=0.95)
+    >>> goal.spell_out([column("sex") == "Female"])
+    [recall(sex == "Female") >= 0.95 * recall()]
+    """
 
     name: str
     groups: tuple[Condition, ...]
@@ -76,7 +84,15 @@ class Goal(Written):
 
 
 def goal(function: Callable[..., list[Constraint]]) -> Callable[..., Goal]:
-    """Make a function from groups to constraints a goal, which text can use by its name."""
+    """Make a function from groups to constraints a goal, which text can use by its name.
+
+    >>> @goal
+    ... def minimum_precision(groups, *, at_least):
+    ...     return [KINDS["precision"](group) >= at_least for group in groups]
+    >>> minimum_precision("sex", at_least=0.7)
+    minimum_precision(sex, at_least=0.7)
+    >>> del GOALS["minimum_precision"]
+    """
     name = function.__name__
     if name in {*KINDS, *ALIASES, *SHAPES, *RESERVED, *BUILT_IN}:
         raise ValueError(f"{name} is taken: give your goal another name")
@@ -85,7 +101,7 @@ def goal(function: Callable[..., list[Constraint]]) -> Callable[..., Goal]:
 
 
 def make_goal(name: str, *groups: Any, **options: Any) -> Goal:
-    """Return the goal of that name. Wrong options are errors here, where they are written."""
+    """Return the goal of that name. Wrong options raise here, at the line that writes them."""
     function = GOALS[name]
     parameters = inspect.signature(function).parameters
     if groups and not takes_groups(function):  # its number may come first: steering_examples(0.67)
@@ -156,7 +172,7 @@ def require_similar(
     harm: bool = False,
     **options: Any,
 ) -> list[Constraint]:
-    """Bound a rate of every group by the same rate overall, or by that of every other group."""
+    """Bound a rate of every group by the same rate overall, or in every other group."""
     if against not in ("overall", "pairwise"):
         raise ValueError(f'against= is "overall" or "pairwise", got {against!r}')
     constraints = []
@@ -215,20 +231,56 @@ _churn = KINDS["churn"]
 
 
 @goal
-def statistical_parity(groups, *, slack=None, ratio=None, against="overall", of=None, on=None):
-    """The model says yes to every group about equally often."""
+def statistical_parity(
+    groups: Groups,
+    *,
+    slack: Number = None,
+    ratio: Number = None,
+    against: str = "overall",
+    of: Value | None = None,
+    on: str | None = None,
+) -> list[Constraint]:
+    """The model says yes to every group about equally often.
+
+    >>> statistical_parity("sex", ratio=0.8)
+    statistical_parity(sex, ratio=0.8)
+    """
     return require_similar(_positive_rate, groups, slack, ratio, against, of=of, on=on)
 
 
 @goal
-def equal_opportunity(groups, *, slack=None, ratio=None, against="overall", of=None, on=None):
-    """Every group has about the same recall."""
+def equal_opportunity(
+    groups: Groups,
+    *,
+    slack: Number = None,
+    ratio: Number = None,
+    against: str = "overall",
+    of: Value | None = None,
+    on: str | None = None,
+) -> list[Constraint]:
+    """Every group has about the same recall.
+
+    >>> equal_opportunity("sex", "race", slack=0.05)
+    equal_opportunity(sex, race, slack=0.05)
+    """
     return require_similar(_recall, groups, slack, ratio, against, of=of, on=on)
 
 
 @goal
-def equalized_odds(groups, *, slack=None, ratio=None, against="overall", of=None, on=None):
-    """Every group has about the same recall and false positive rate; the second is a harm."""
+def equalized_odds(
+    groups: Groups,
+    *,
+    slack: Number = None,
+    ratio: Number = None,
+    against: str = "overall",
+    of: Value | None = None,
+    on: str | None = None,
+) -> list[Constraint]:
+    """Every group has about the same recall and false positive rate; a ratio caps the second.
+
+    >>> equalized_odds("sex", slack=0.1, against="pairwise")
+    equalized_odds(sex, slack=0.1, against="pairwise")
+    """
     recalls = require_similar(_recall, groups, slack, ratio, against, of=of, on=on)
     alarms = require_similar(
         _false_positive_rate, groups, slack, ratio, against, harm=True, of=of, on=on
@@ -237,14 +289,36 @@ def equalized_odds(groups, *, slack=None, ratio=None, against="overall", of=None
 
 
 @goal
-def equal_accuracy(groups, *, slack=None, ratio=None, against="overall", on=None):
-    """Every group has about the same accuracy."""
+def equal_accuracy(
+    groups: Groups,
+    *,
+    slack: Number = None,
+    ratio: Number = None,
+    against: str = "overall",
+    on: str | None = None,
+) -> list[Constraint]:
+    """Every group has about the same accuracy.
+
+    >>> equal_accuracy("sex", slack=0.05)
+    equal_accuracy(sex, slack=0.05)
+    """
     return require_similar(_accuracy, groups, slack, ratio, against, on=on)
 
 
 @goal
-def accurate_coverage(groups=None, *, slack=None, ratio=None, of=None, on=None):
-    """The model says yes to every group about as often as the group's labels are positive."""
+def accurate_coverage(
+    groups: Groups | None = None,
+    *,
+    slack: Number = None,
+    ratio: Number = None,
+    of: Value | None = None,
+    on: str | None = None,
+) -> list[Constraint]:
+    """The model says yes to every group about as often as the group's labels are positive.
+
+    >>> accurate_coverage("district", slack=0.02)
+    accurate_coverage(district, slack=0.02)
+    """
     constraints = []
     for group in groups or [EVERYONE]:
         decided_yes = _positive_rate(group, of=of, on=on)
@@ -254,26 +328,55 @@ def accurate_coverage(groups=None, *, slack=None, ratio=None, of=None, on=None):
 
 
 @goal
-def minimum_coverage(groups=None, *, at_least, of=None, on=None):
-    """The model says yes to every group at least this often."""
+def minimum_coverage(
+    groups: Groups | None = None, *, at_least: float, of: Value | None = None, on: str | None = None
+) -> list[Constraint]:
+    """The model says yes to every group at least this often.
+
+    >>> minimum_coverage("sex", "race", at_least=0.1, intersection=True)
+    minimum_coverage(sex, race, at_least=0.1, intersection=True)
+    """
     return require_at_least(_positive_rate, groups, at_least, of=of, on=on)
 
 
 @goal
-def minimum_recall(groups=None, *, at_least, of=None, on=None):
-    """The recall of every group is at least this."""
+def minimum_recall(
+    groups: Groups | None = None, *, at_least: float, of: Value | None = None, on: str | None = None
+) -> list[Constraint]:
+    """The recall of every group is at least this.
+
+    >>> minimum_recall("hospital", at_least=0.95, min_rows=30)
+    minimum_recall(hospital, at_least=0.95, min_rows=30)
+    """
     return require_at_least(_recall, groups, at_least, of=of, on=on)
 
 
 @goal
-def minimum_accuracy(groups=None, *, at_least, on=None):
-    """The accuracy of every group is at least this."""
+def minimum_accuracy(
+    groups: Groups | None = None, *, at_least: float, on: str | None = None
+) -> list[Constraint]:
+    """The accuracy of every group is at least this.
+
+    >>> minimum_accuracy({"country": ("FR", "DE")}, at_least=0.8)
+    minimum_accuracy(country in ("FR", "DE"), at_least=0.8)
+    """
     return require_at_least(_accuracy, groups, at_least, on=on)
 
 
 @goal
-def no_lost_benefits(groups=None, *, versus, slack=0.0, of=None, on=None):
-    """The model says yes to every group at least as often as the live model does, less `slack`."""
+def no_lost_benefits(
+    groups: Groups | None = None,
+    *,
+    versus: str,
+    slack: float = 0.0,
+    of: Value | None = None,
+    on: str | None = None,
+) -> list[Constraint]:
+    """The model says yes to every group at least as often as the live model does, less `slack`.
+
+    >>> no_lost_benefits("sex", versus="live")
+    no_lost_benefits(sex, versus="live")
+    """
     constraints = []
     for group in groups or [EVERYONE]:
         live = _positive_rate(group, of=of, by=versus, on=on)
@@ -282,8 +385,14 @@ def no_lost_benefits(groups=None, *, versus, slack=0.0, of=None, on=None):
 
 
 @goal
-def not_worse_off(groups=None, *, versus, slack=0.0, on=None):
-    """The accuracy of every group is at least the live model's, less `slack`."""
+def not_worse_off(
+    groups: Groups | None = None, *, versus: str, slack: float = 0.0, on: str | None = None
+) -> list[Constraint]:
+    """The accuracy of every group is at least the live model's, less `slack`.
+
+    >>> not_worse_off("sex", versus="live", slack=0.01)
+    not_worse_off(sex, versus="live", slack=0.01)
+    """
     constraints = []
     for group in groups or [EVERYONE]:
         live = _accuracy(group, by=versus, on=on)
@@ -292,26 +401,46 @@ def not_worse_off(groups=None, *, versus, slack=0.0, on=None):
 
 
 @goal
-def limited_churn(groups=None, *, versus, at_most, on=None):
-    """At most this share of the decisions on every group differs from the live model's."""
+def limited_churn(
+    groups: Groups | None = None, *, versus: str, at_most: float, on: str | None = None
+) -> list[Constraint]:
+    """At most this share of the decisions on every group differs from the live model's.
+
+    >>> limited_churn("region", versus="live", at_most=0.02)
+    limited_churn(region, versus="live", at_most=0.02)
+    """
     return [_churn(group, versus=versus, on=on) <= at_most for group in groups or [EVERYONE]]
 
 
 @goal
-def steering_examples(at_least, *, on="steering"):
-    """The model is accurate on a small set with better labels, given as the population `on`."""
+def steering_examples(at_least: float, *, on: str = "steering") -> list[Constraint]:
+    """The model is accurate on a small set with better labels, given as the population `on`.
+
+    >>> steering_examples(0.67)
+    steering_examples(at_least=0.67)
+    """
     return [_accuracy(on=on) >= at_least]
 
 
 @goal
-def egregious_examples(at_least=1.0, *, on="egregious"):
-    """The model is right on examples that it must get right, given as the population `on`."""
+def egregious_examples(at_least: float = 1.0, *, on: str = "egregious") -> list[Constraint]:
+    """The model is right on examples that it must get right, given as the population `on`.
+
+    >>> egregious_examples(0.99)
+    egregious_examples(at_least=0.99)
+    """
     return [_accuracy(on=on) >= at_least]
 
 
 @goal
-def decision_rule(groups, *, decision, at_least=1.0, on=None):
-    """The model decides `decision` (True, False or a class) at least this often in every group."""
+def decision_rule(
+    groups: Groups, *, decision: Value, at_least: float = 1.0, on: str | None = None
+) -> list[Constraint]:
+    """The model decides `decision` (True, False or a class) at least this often in every group.
+
+    >>> decision_rule(column("age") < 18, decision=False, at_least=0.99)
+    decision_rule(age < 18, decision=False, at_least=0.99)
+    """
     if not isinstance(decision, bool):
         return require_at_least(_positive_rate, groups, at_least, of=decision, on=on)
     rate = _positive_rate if decision else _negative_rate

@@ -14,6 +14,7 @@ from typing import Any
 
 from ratebound.rates.conditions import (
     EVERYONE,
+    FLIPPED,
     Condition,
     Every,
     Value,
@@ -22,6 +23,7 @@ from ratebound.rates.conditions import (
     leaves,
 )
 
+ROUNDING = 1e-9  # of bounds
 FIRST = "train"  # the population of rates without ``on=``
 LINEAR, RATIO, RANKING, COMPUTED = "linear", "ratio", "ranking", "computed"
 # Options of rates, in the order they are printed. No keyword that names a column is one of them.
@@ -53,6 +55,10 @@ class Rate(Written):
 
     A rate carries what it counts, so nothing looks up its name later. The name and options are
     words.
+
+    >>> from ratebound import recall
+    >>> recall(sex="Female", at=0.5).rates
+    (recall(sex == "Female", at=0.5),)
     """
 
     name: str
@@ -77,6 +83,16 @@ class Rate(Written):
             return RATIO
         return LINEAR
 
+    @property
+    def largest(self) -> float:
+        """The largest value it can have: 1 for a share, which counts some of its rows once each."""
+        if self.among is None or len(self.counted) > 1:
+            return math.inf
+        (part,) = self.counted
+        literals = {"1", *part.event.split(" & ")}
+        is_share = literals.issuperset(self.among[0].event.split(" & "))
+        return 1.0 if is_share and part == Part(part.event) else math.inf
+
     def with_options(self, **changed: Any) -> Rate:
         """Return the same rate with other options; None leaves one out."""
         options = dict(self.options) | changed
@@ -99,11 +115,12 @@ class Rate(Written):
 
 @dataclass(frozen=True, repr=False)
 class Quotient(Written):
-    """One sum over another that is never negative. Where that is 0, every bound is met."""
+    """One sum over another that is never negative. If that is 0, every bound is met."""
 
     top: Sum
     bottom: Sum
     form = RATIO
+    largest = math.inf
 
     def __post_init__(self) -> None:
         coefficients = self.bottom.terms.values()
@@ -140,6 +157,7 @@ class Computed(Written):
     exact: bool = False  # whether multipliers see the value on all rows, not on a batch
     scale: float = 1.0  # the unit in which its violation compares with those of rates
     form = COMPUTED
+    largest = math.nan  # no limits are known
     rates = ()
 
     def map(self, change: Callable[[Rate], Rate]) -> Computed:
@@ -153,7 +171,12 @@ Quantity = Rate | Quotient | Computed
 
 
 class Sum(Written):
-    """Quantities with coefficients, plus a constant; the order of terms is no difference."""
+    """Quantities with coefficients, in any order, plus a constant.
+
+    >>> from ratebound import churn, error_rate
+    >>> error_rate() + 0.5 * churn(versus="live")
+    error_rate() + 0.5 * churn(versus="live")
+    """
 
     __array_ufunc__ = None  # NumPy numbers leave arithmetic and comparisons to this class
 
@@ -309,8 +332,8 @@ class Shape(Written):
 def smallest(*parts: Any) -> Shape:
     """Return the objective to make the smallest of several sums of rates as large as possible.
 
-    A column stands for each of its values: ``smallest(recall("sex"))`` is the recall of the group
-    where it is lowest.
+    A column stands for each of its values: ``smallest(recall("sex"))`` is the lowest recall of any
+    group.
 
     >>> from ratebound import recall, smallest
     >>> smallest(recall(sex="Female"), recall(sex="Male"))
@@ -349,7 +372,12 @@ def mentions_every_value(rate: Rate) -> bool:
 
 @dataclass(frozen=True, repr=False)
 class Constraint(Written):
-    """A sum that stays at or above `low`, at or below `high`, or between them."""
+    """A sum that stays at or above `low`, at or below `high`, or between them.
+
+    >>> from ratebound import parse
+    >>> parse("0.1 <= positive_rate() <= 0.2").ends
+    [positive_rate() >= 0.1, positive_rate() <= 0.2]
+    """
 
     low: Sum | None
     sum: Sum
@@ -383,6 +411,20 @@ class Constraint(Written):
             )
         if first.form == RANKING and row.terms[first] > 0:
             raise TypeError(f"{self}: {first} is bounded from below only, as in {first} >= 0.8")
+
+    def check_limits(self) -> None:
+        """Raise if shares between 0 and 1 meet it never or always: a slip, such as 80 for 80%."""
+        for row in self.rows:
+            low = high = row.constant
+            for quantity, number in row.terms.items():
+                low += min(number * quantity.largest, 0.0)
+                high += max(number * quantity.largest, 0.0)
+            if low > ROUNDING or high <= -1:
+                models = "no model meets this" if low > 0 else "every model meets this"
+                number = max(abs(row.constant), *map(abs, row.terms.values()))
+                hint = f"; write {number:g} percent as {number / 100:g}" if number >= 2 else ""
+                reason = "a share is between 0 and 1, and a count is not negative"
+                raise ValueError(f"{self}: {models}, since {reason}{hint}")
 
     @property
     def rows(self) -> list[Sum]:
@@ -430,6 +472,8 @@ def compare(left: Any, relation: str, right: Any) -> Constraint:
     """Return the constraint of a comparison; a number alone goes to the right."""
     if isinstance(left, Distance):
         return left <= right if relation == "<=" else left >= right
+    if isinstance(right, Distance):
+        return compare(right, FLIPPED[relation], left)
     lower, upper = as_sum(left), as_sum(right)
     if relation == ">=":
         lower, upper = upper, lower

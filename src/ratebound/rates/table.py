@@ -1,6 +1,6 @@
 """The table of rates: what each counts, and among which rows, as data. All else follows from it.
 
-An event is said of a row's decision d, label y and live decision v. A letter alone means "is the
+An event is about a row's decision d, label y and live decision v. A letter alone means "is the
 class that the rate is about", ``~`` that it is another class; ``==`` and ``!=`` compare two
 letters, ``&`` and ``or`` join events. A rate is linear unless d is in its denominator; it needs
 labels if y occurs in it, a live model if v does.
@@ -64,9 +64,12 @@ LETTERS = {
 CONDITION_PARAMETERS = (
     "*conditions : Condition",
     '    Which rows count, as in ``rb.column("age") < 25``. By default all.',
+)
+COLUMN_PARAMETERS = (
     "**columns : text, number, truth value or tuple",
     '    More conditions, as in ``sex="Female"`` or ``race=("Black", "White")``.',
 )
+RETURNS = ("Returns", "-------", "Sum", "    Compare it with a number or with other rates.")
 OPTION_MEANINGS = {
     "of": "The class it is about. By default the positive one of two.",
     "label": "The class of the rows that count.",
@@ -83,8 +86,8 @@ OPTION_MEANINGS = {
     "top": "Count the rows with the largest scores as yes: a number of rows, or a share.",
     "per": "Scale the count to this many rows. By default to all rows given.",
 }
-EXAMPLE_VALUES = {"versus": "live_model", "label": "cat", "predicted": "dog"}
-EXAMPLE_PRICES = {"beta": 1, "false_negative": 1, "false_positive": 1}
+EXAMPLE_VALUES = {"versus": '"live_model"', "label": '"cat"', "predicted": '"dog"', "bins": "10"}
+EXAMPLE_PRICES = {"beta": 1, "false_negative": 10, "false_positive": 1}
 Counted = tuple[tuple[Part, ...], tuple[Part, ...] | None]  # what is counted, and among what
 Options = Mapping[str, Any]
 
@@ -136,7 +139,7 @@ class Kind:
             )
 
     def _complete_options(self, options: dict[str, Any]) -> dict[str, Value]:
-        """Check options, leave out those that say nothing, and fill in defaults."""
+        """Check options, leave out what says nothing, and fill in defaults."""
         stated = {name: as_value(value) for name, value in options.items() if value is not None}
         checked = check_options(self.name, stated)
         for name in ("versus", "label", "predicted"):
@@ -155,16 +158,16 @@ class Kind:
         lines = [self.meaning, "", f"It is ``{self.formula}``, where {', '.join(letters)}.", ""]
         lines += ["Parameters", "----------", *CONDITION_PARAMETERS]
         for name in self.takes:
-            lines += [f"{name} : optional", f"    {OPTION_MEANINGS[name]}"]
+            unit = "number" if name in NUMBERS else "value"
+            lines += [f"{name} : {unit}, default=None", f"    {OPTION_MEANINGS[name]}"]
+        lines += [*COLUMN_PARAMETERS, "", *RETURNS]
         example = self.make_example()
         lines += ["", "Examples", "--------", ">>> import ratebound as rb", f">>> {example}"]
         return "\n".join([*lines, example.removeprefix("rb."), ""])
 
     def make_example(self) -> str:
         """Return a constraint on this rate, as in Python."""
-        needed = [
-            f'{name}="{EXAMPLE_VALUES[name]}"' for name in EXAMPLE_VALUES if name in self.takes
-        ]
+        needed = [f"{name}={value}" for name, value in EXAMPLE_VALUES.items() if name in self.takes]
         if self.name == "cost":
             needed = ["false_negative=10", "false_positive=1"]
         relation = "<=" if self.better == "less" else ">="
@@ -279,7 +282,7 @@ def evaluate_event(
 ) -> Any:
     """Return where an event holds (decisions, labels, live decisions); 1 on an axis it ignores.
 
-    A referral is one more decision than labels. It is no class, so "another class" excludes it.
+    A referral is one more decision than labels. It is not a class, so "another class" excludes it.
     """
     axes = {
         "d": np.arange(decisions)[:, None, None],

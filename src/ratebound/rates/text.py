@@ -31,17 +31,29 @@ LIVE_NAMES = {f"{name}_of": name for name in LIVE}  # positive_rate_of(versus="l
 
 
 def parse(text: str) -> Constraint | goals.Goal:
-    """Return the constraint or the goal that a text states."""
+    """Return the constraint or the goal that a text states.
+
+    >>> parse('recall(25 <= age < 40) >= 95% * recall()')
+    recall(25 <= age < 40) >= 0.95 * recall()
+    """
     return _read_all(text, _Reader.statement)
 
 
 def parse_objective(text: str) -> Sum | Shape:
-    """Return the sum of rates that a text states, or a shape of several."""
+    """Return the sum of rates that a text states, or a shape of several.
+
+    >>> parse_objective("error_rate() + 0.2 * referred()")
+    error_rate() + 0.2 * referred()
+    """
     return _read_all(text, _Reader.objective)
 
 
 def parse_condition(text: str) -> Condition:
-    """Return the condition that a text states."""
+    """Return the condition that a text states.
+
+    >>> parse_condition("age < 25 and not missing(income)")
+    age < 25 and not missing(income)
+    """
     return _read_all(text, _Reader.condition)
 
 
@@ -150,7 +162,7 @@ class _Reader:
 
     def objective(self) -> Sum | Shape:
         if self.next.kind != "word" or self.next.value not in SHAPES:
-            return self.sum()
+            return as_sum(self.sum())
         make_shape = SHAPES[self.take().value]
         self.expect("(")
         parts = [self.sum()]
@@ -191,8 +203,9 @@ class _Reader:
             self.fail("expected a rate such as recall(), or a number")
         if self.sees("abs"):
             self.take()
-            self.expect("(")
-            return abs(self.bracketed(self.sum))
+            if not self.sees("("):
+                self.fail("expected '(' after abs")
+            return abs(self.nested(lambda: self.bracketed(self.sum)))
         return self.rate()
 
     def rate(self) -> Sum:
@@ -296,8 +309,11 @@ class _Reader:
 
     def range(self) -> Condition:
         """Read ``18 <= age``, or ``18 <= age < 25``."""
+        first = self.next
         low = self.value()
         relation = self.relation()
+        if first.kind == "text" and self.next.kind in ("text", "number"):
+            self.fail(f"a column has no quotes: {format_column(low)}", first.start)
         name = self.column()
         condition: Condition = Compare(name, FLIPPED[relation], low)
         if self.sees(*FLIPPED):

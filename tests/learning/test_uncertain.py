@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ratebound as rb
-from ratebound.problem.uncertain import ROW
+from ratebound.learning.uncertain import ROW
 
 PROBABILITIES = ["p_black", "p_brown", "p_white"]
 

@@ -1,0 +1,1 @@
+"""Forecast P(cell | x), solve for m numbers, choose a rule, deploy the models that were judged."""
