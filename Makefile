@@ -71,7 +71,7 @@ check: $(READY)
 
 # The site, in build/docs/html: every example runs, every warning is an error, nothing is loaded from outside.
 docs: $(READY)
-	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/rates.py
 	$(BIN)/python -m sphinx -q -W --keep-going -d build/docs/doctrees docs build/docs/html
 	$(BIN)/python docs/check.py build/docs/html
 

@@ -5,17 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from ratebound._old.rates.grouping import GOALS
-from ratebound._old.rates.kinds import KINDS
+from ratebound._old.rates import grouping, kinds
+from ratebound.rates import goals, table
+
+TABLES = (goals.GOALS, table.KINDS, grouping.GOALS, kinds.KINDS)
 
 
 @pytest.fixture(autouse=True)
 def forgotten_names() -> Iterator[None]:
-    before = [(table, dict(table)) for table in (KINDS, GOALS)]
+    before = [(names, dict(names)) for names in TABLES]
     yield
-    for table, kept in before:
-        table.clear()
-        table.update(kept)
+    for names, kept in before:
+        names.clear()
+        names.update(kept)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

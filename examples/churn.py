@@ -56,8 +56,7 @@ def main():
     live = Live(adult.train, adult.feature_names)
     splits = {"train": adult.train, "test": adult.test}
     rows = {
-        name: rb.Population(p.X, p.y, columns={"live": live.predict(p.X)})
-        for name, p in splits.items()
+        name: rb.Population(p.X, p.y, columns={"live": live.predict(p.X)}) for name, p in splits.items()
     }
     reading = {
         name: rb.Population(np.column_stack([p.X, p.columns["live"]]), p.y, columns=p.columns)

@@ -48,7 +48,7 @@ def main():
         np.concatenate([doubtful.y, experts.y]),
         weights=np.repeat([1.0, len(doubtful) / EXPERTS], [len(doubtful), EXPERTS]),
     )
-    steered = train(doubtful, rb.steering_examples(ASKED), steering=experts)
+    steered = train(doubtful, rb.goals.steering_examples(ASKED), steering=experts)
     models = {
         "doubtful labels alone": train(doubtful),
         "experts' labels alone": train(experts),

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 import ratebound as rb
 
 GROUPS = {"race": ("Black", "White"), "sex": ("Female", "Male")}
-FAIR = rb.Problem(minimize=rb.error_rate(), subject_to=rb.statistical_parity(GROUPS, ratio=0.8))
+FAIR = rb.Problem(minimize=rb.error_rate(), subject_to=rb.goals.statistical_parity(GROUPS, ratio=0.8))
 KNOWN = ["sex", "race"]
 
 

@@ -16,10 +16,18 @@ NAME = re.compile(r"rb\.([a-zA-Z_.]+)")
 PAGE = re.compile(r"docs/([a-z_]+)\.md")
 
 
-def found(transform: SphinxPostTransform, name: str, inner: nodes.Node) -> nodes.Node | None:
+def make_link(transform: SphinxPostTransform, name: str, inner: nodes.Node) -> nodes.Node | None:
+    """Return a link to a public name; None if the reference has none."""
     env = transform.env
+    full_name = re.sub(r"^goals\.", "rates.goals.", name)
     return env.domains["py"].resolve_xref(
-        env, env.docname, transform.app.builder, "obj", f"ratebound.{name}", pending_xref(), inner
+        env,
+        env.docname,
+        transform.app.builder,
+        "obj",
+        f"ratebound.{full_name}",
+        pending_xref(),
+        inner,
     )
 
 
@@ -30,7 +38,7 @@ class Names(SphinxPostTransform):
         for literal in list(self.document.findall(nodes.literal)):
             said = NAME.match(literal.astext())
             of_reference = isinstance(literal.parent, nodes.reference | pending_xref | nodes.title)
-            if said and not of_reference and (link := found(self, said[1], literal.deepcopy())):
+            if said and not of_reference and (link := make_link(self, said[1], literal.deepcopy())):
                 literal.replace_self(link)
             page = PAGE.fullmatch(literal.astext())
             if page and not of_reference and page[1] in self.env.found_docs:
@@ -51,7 +59,15 @@ def skipped(app: Sphinx, kind: str, name: str, member: Any, skip: bool, options:
     return True if re.fullmatch("set_[a-z_]+_request", name) else None
 
 
+def name_the_package(
+    app: Sphinx, kind: str, name: str, member: Any, options: Any, lines: list[str]
+) -> None:
+    """Write `ratebound` in the examples of rooms that still stand in `_old`."""
+    lines[:] = [line.replace("ratebound._old", "ratebound") for line in lines]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-skip-member", skipped)
+    app.connect("autodoc-process-docstring", name_the_package)
     app.add_post_transform(Names)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -71,4 +71,5 @@ def __dir__() -> list[str]:
 def _list_names() -> list[str]:
     from ratebound.rates.table import ALIASES, KINDS
 
-    return sorted({*HOME_OF_NAME, *KINDS, *ALIASES, *OLD_NAMES, "goals"})
+    rates = [name for name, kind in KINDS.items() if not kind.is_own]
+    return sorted({*HOME_OF_NAME, *rates, *ALIASES, *OLD_NAMES, "goals"})

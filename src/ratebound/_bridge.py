@@ -14,15 +14,13 @@ from functools import cache, wraps
 from types import FunctionType
 from typing import Any
 
-from ratebound import _old as old_package
+from ratebound import _old
 from ratebound.problem import compile as new
 from ratebound.problem.population import Population
 from ratebound.rates.goals import BUILT_IN, GOALS
 from ratebound.rates.sums import Rate
 from ratebound.rates.table import KINDS, LIVE, evaluate_event
 from ratebound.rates.text import parse_condition
-
-_old: Any = old_package  # which imports a name when it is asked for
 
 
 @cache

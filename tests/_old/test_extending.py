@@ -3,9 +3,7 @@
 import csv
 import io
 import pickle
-import runpy
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -113,7 +111,7 @@ def test_what_makes_no_rate_is_refused(counted, among, message):
         rb.rate("own", counted, among=among)
 
 
-def test_a_rate_of_the_table_is_in_the_docs_and_the_package_by_itself(monkeypatch):
+def test_a_rate_of_the_table_is_in_the_package_by_itself(monkeypatch):
     """What a contributor writes is one entry of rates/named.py."""
     own = linear(
         "own_share",
@@ -126,15 +124,6 @@ def test_a_rate_of_the_table_is_in_the_docs_and_the_package_by_itself(monkeypatc
     assert rb.own_share is own
     monkeypatch.delitem(vars(rb), "own_share")
     assert "own_share" in rb.__all__
-    docs = Path(__file__).parents[2] / "docs"
-    pages = runpy.run_path(str(docs / "pictures.py"))["PAGES"]
-    page = pages["saying.md"]((docs / "saying.md").read_text("utf-8"))
-    assert (
-        "**`own_share`**<br>TP ÷ rows<br>*share, needs labels* | Share of rows that are rightly" in page
-    )
-    assert "\n   own_share\n" in pages["reference/say.rst"](
-        (docs / "reference/say.rst").read_text("utf-8")
-    )
 
 
 def test_a_new_ratio_is_one_line_and_speaks_like_any_rate():

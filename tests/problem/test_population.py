@@ -260,3 +260,17 @@ def test_labels_are_classes_and_not_measurements():
         rb.Population(None, [0.3, 0.1, 0.7])
     assert rb.Population(None, [0.5, 0.1], classes=[0.1, 0.5]).classes == (0.1, 0.5)
     assert rb.Population(None, [1.0, 0.0]).classes == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "live", [[True, False, True, True], [1, 0, 1, 1], ["yes", "no", "yes", "yes"]]
+)
+def test_decisions_of_a_live_model_may_be_truth_values(live):
+    rows = rb.Population(None, ["yes", "no", "no", "yes"], {"live": live})
+    compiled = rb.compile(rb.Problem("error_rate()", ['churn(versus="live") <= 0']), rows)
+    assert compiled.evaluate([1.0, -1.0, -1.0, -1.0])[1] == pytest.approx([0.5])
+
+
+def test_a_population_is_shown_in_a_line():
+    rows = rb.Population(np.zeros((1000, 2)), [0, 1] * 500, {"sex": ["F", "M"] * 500})
+    assert repr(rows) == "Population(1,000 rows, classes (0, 1), columns ['sex'])"

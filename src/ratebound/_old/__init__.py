@@ -2,6 +2,7 @@
 
 from importlib import import_module
 from threading import RLock
+from typing import Any
 
 from ratebound import __version__ as __version__
 
@@ -91,7 +92,7 @@ _ROOMS = {*(place.partition(".")[0] for place in _NAMES), "base", "datasets"}
 _ONE_AT_A_TIME = RLock()
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name == "__all__":
         return _all()
     if name in _PLACES:

@@ -18,7 +18,7 @@ from ratebound.problem.columns import as_objects
 from ratebound.problem.population import Population
 from ratebound.rates.conditions import Name, Value, as_value, suggest_name
 
-ROW = "(row)"  # the column that says of which row each is a copy
+ROW = "(row)"  # the column with the row that each is a copy of
 ROUNDING = 0.005  # probabilities may be rounded, so their sum may be off by this
 
 
@@ -62,7 +62,7 @@ class UncertainGroup:
         return shares
 
     def _read_column(self, rows: Population, name: Name) -> Any:
-        """Return the probabilities (n,) of one value, 0 where there is none."""
+        """Return the probabilities (n,) of one value; 0 for rows without one."""
         column = rows.encode(name)
         if column.words - {"numbers"}:
             raise ValueError(f"column {name!r} holds no probabilities, but {column.values[:3]}")
@@ -72,7 +72,7 @@ class UncertainGroup:
         return np.append(values, 0.0)[column.codes]
 
     def _read_known(self, rows: Population) -> Any:
-        """Return the index of every row's known value (n,), -1 where it is uncertain."""
+        """Return the index of every row's known value (n,), -1 if it is uncertain."""
         if self.column not in rows.columns:
             return np.full(len(rows), -1)
         column = rows.encode(self.column)

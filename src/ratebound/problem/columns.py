@@ -25,6 +25,7 @@ from ratebound.problem.comparison import (
 from ratebound.rates.conditions import Compare, Name, is_missing
 
 LARGEST_EXACT_FLOAT = 2**53
+MOST_COUNTED = 2**20  # the range in which whole numbers are counted and not sorted
 MOST_CODES = 2**50  # codes are numbered anew before they overflow
 UNITS = ("D", "s", "ms", "us", "ns")  # of dates that are kept as they are
 
@@ -56,7 +57,7 @@ class Encoded(NamedTuple):
         return [*values, None]
 
     def decode(self) -> Any:
-        """Return the value of every row (n,) as objects, None where there is none."""
+        """Return the value of every row (n,) as objects; None for rows without one."""
         values = self.list_values()
         if values[-1:] != [None]:
             values.append(None)
@@ -76,7 +77,7 @@ def _compare_values(
     words: set[str],
     leaf: Compare,
 ) -> Any:
-    """Return which distinct values (d,) stand in a relation to that of a condition."""
+    """Return which distinct values (d,) meet a comparison."""
     if values.dtype.kind == "O":
         check_kinds(leaf, words)
         met = [compare_value(held, leaf.relation, leaf.value) for held in values.tolist()]
@@ -102,10 +103,23 @@ def encode_values(values: Any) -> Encoded:
     array_kind(array.dtype)
     if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] not in UNITS:
         array = array.astype("M8[s]")
-    distinct, codes = np.unique(array, return_inverse=True)
+    distinct, codes = find_distinct(array)
     is_gone = np.isnat(distinct) if array.dtype.kind == "M" else distinct != distinct
     codes[is_gone[codes]] = -1  # they sort last, so other codes stay
     return Encoded(distinct[~is_gone], codes)
+
+
+def find_distinct(array: Any) -> tuple[Any, Any]:
+    """Return distinct values in order and each row's index; without sorting if they lie close."""
+    if len(array) and np.can_cast(array.dtype, np.int64):
+        low = int(array.min())
+        if int(array.max()) - low < MOST_COUNTED:
+            shifted = array.astype(np.int64) - low
+            occurs = np.bincount(shifted) > 0
+            distinct = np.flatnonzero(occurs) + low
+            return distinct.astype(array.dtype), (np.cumsum(occurs) - 1)[shifted]
+    distinct, index = np.unique(array, return_inverse=True)
+    return distinct, index.reshape(-1)
 
 
 def _encode_objects(values: list[Any]) -> Encoded:
@@ -117,7 +131,8 @@ def _encode_objects(values: list[Any]) -> Encoded:
     distinct = sorted(present, key=lambda value: (kind_of_value(value), value))
     code_of = {value: code for code, value in enumerate(distinct)}
     code_of[None] = -1
-    codes = np.array([code_of[cleaned[value]] for value in values])
+    code_of_raw = {value: code_of[clean] for value, clean in cleaned.items()}
+    codes = np.fromiter(map(code_of_raw.__getitem__, values), np.int64, len(values))
     if distinct and all(isinstance(value, np.datetime64) for value in distinct):
         return Encoded(np.array(distinct, dtype="M8[us]"), codes)
     return Encoded(as_objects(distinct), codes)
@@ -150,7 +165,7 @@ def fold(columns: Iterable[Any]) -> tuple[Any, Any]:
         values = column.astype(np.int64) + 1  # -1 is a missing value
         size = int(values.max()) + 1
         if most * size > MOST_CODES:
-            code = np.unique(code, return_inverse=True)[1].reshape(-1)
+            _, code = find_distinct(code)
             most = int(code.max()) + 1
         code = code * size + values
         most *= size
@@ -162,7 +177,7 @@ def fold(columns: Iterable[Any]) -> tuple[Any, Any]:
 
 
 def as_array(values: Any) -> Any:
-    """Return values (n,) as an array that keeps them exact; objects where no other type does."""
+    """Return values (n,) as an array that keeps them exact; an array of objects if need be."""
     if isinstance(values, np.ndarray):
         return values
     if isinstance(values, list | tuple):

@@ -7,8 +7,8 @@ One rule holds wherever a column comes from, so that the same column gives the s
 - Numbers compare exactly, whatever type holds them: ``2**53 + 1`` is not ``2.0**53``, and a float32
   0.1 is not 0.1. A number beside a decimal means its digits, so 0.1 equals the decimal 0.10. True is
   1 and False is 0.
-- Texts compare as they are stored, blanks and empty texts included. Their order is that of their
-  code points. It is refused for a text that looks like a number, since "10" sorts before "9".
+- Texts compare as they are stored, blanks and empty texts included. They are ordered by their code
+  points. The order is refused for a text that looks like a number, since "10" sorts before "9".
 - Dates and times compare with a text in ISO 8601, as in "2024-01-31" or "2024-01-31 08:30+01:00". A
   date is its first moment. What has a time zone compares in UTC; a text without offset is in UTC.
 - Values of different kinds do not compare: a column of numbers has no row ``== "a"``, and saying so
@@ -103,7 +103,7 @@ def compare_value(
     relation: str,
     value: Value,
 ) -> bool:
-    """Return whether one value, which is not missing, stands in a relation to that of a condition."""
+    """Return whether a value, which is not missing, stands in a relation to another."""
     if isinstance(held, str) != isinstance(value, str):
         return relation == "!="
     if isinstance(held, Decimal) and not isinstance(value, str):
@@ -194,7 +194,7 @@ def fit_comparison(leaf: Compare, kind: ColumnKind) -> tuple[str, Any] | bool:
 
 
 def floor_value(leaf: Compare, kind: ColumnKind) -> tuple[Any, bool]:
-    """Return the largest value of a kind at or below that of a condition; whether they are equal."""
+    """Return a condition's value, rounded down to a kind, and whether that changed nothing."""
     value: Any = leaf.value
     if kind.name == "text":
         return value, True

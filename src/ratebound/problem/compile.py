@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.problem.columns import find_distinct
 from ratebound.problem.compiled import Block, Budget, Compiled
 from ratebound.problem.expand import Row, Threshold, expand
 from ratebound.problem.population import (
@@ -149,7 +150,7 @@ class _Coefficients:
         # of each slice, its weight times a column of amounts, or times 1 for None
         self.weight: dict[tuple[Slice, Any], float] = {}
         self.first_rate: dict[Slice, str] = {}  # for errors
-        self.amounts: dict[Any, Any] = {None: None}  # (n,) by column, 0 where no cost needs them
+        self.amounts: dict[Any, Any] = {None: None}  # (n,) by column, 0 for rows that no cost needs
         # by block, row, decision and slice
         self.worth: dict[tuple[BlockKey, int, int, int], float] = defaultdict(float)
         self.offset = np.zeros(0)
@@ -209,8 +210,7 @@ class _Coefficients:
                     columns_of[slice_].append(column)
             for piece in pieces:
                 bits = self._read_piece(piece, columns_of, amounts)
-                whole_rows = bits.view(f"V{bits.shape[1]}").ravel()
-                distinct, index = np.unique(whole_rows, return_inverse=True)
+                distinct, index = _find_patterns(bits)
                 patterns.append(distinct)
                 cells.append(index + start)
                 start += len(distinct)
@@ -235,7 +235,7 @@ class _Coefficients:
     ) -> Any:
         """Return the bits of a piece's rows; add up its weights, and append its amounts."""
         width = max(1, math.ceil(len(self.slices) / 8))
-        bits = np.zeros((len(piece), width), dtype=np.uint8)
+        bits = np.zeros((width, len(piece)), dtype=np.uint8)
         priced: list[tuple[Slice, Any, Any]] = []
         needed = {column: np.zeros(len(piece), dtype=bool) for column in amounts}
         for slice_, columns in columns_of.items():
@@ -243,10 +243,10 @@ class _Coefficients:
             index = self.slices.get(slice_)
             if index is not None:
                 shift = np.uint8(7 - index % 8)
-                bits[:, index // 8] |= mask.astype(np.uint8) << shift
+                bits[index // 8] |= mask.view(np.uint8) << shift
             for column in columns:
                 if column is None:
-                    self.weight[slice_, None] += float(piece.row_weights[mask].sum())
+                    self.weight[slice_, None] += piece.weigh(mask)
                 else:  # amounts are read once it is known which rows need them
                     needed[column] |= mask
                     priced.append((slice_, column, mask))
@@ -258,7 +258,7 @@ class _Coefficients:
         for slice_, column, mask in priced:
             weighted = piece.row_weights * amounts[column][-1]
             self.weight[slice_, column] += float(weighted[mask].sum())
-        return bits
+        return bits.T
 
     def _read_slice(self, piece: Population, slice_: Slice) -> Any:
         try:
@@ -394,6 +394,20 @@ class _Coefficients:
                 "or for a share of them, as in precision(top=0.1)"
             )
         return Budget(self.slices[slice_], wanted, budget.at_most)
+
+
+def _find_patterns(bits: Any) -> tuple[Any, Any]:
+    """Return the distinct rows of bits as single values, and each row's index."""
+    width = bits.shape[1]
+    if width > 8:
+        rows = np.ascontiguousarray(bits).view(f"V{width}")
+        return np.unique(rows.ravel(), return_inverse=True)
+    code = np.zeros(len(bits), dtype=np.int64)
+    for column in bits.T:
+        _, code = find_distinct(256 * code + column)
+    example = np.zeros(code.max() + 1, dtype=np.int64)
+    example[code] = np.arange(len(code))
+    return np.ascontiguousarray(bits[example]).view(f"V{width}").ravel(), code
 
 
 def _distinct_slices(by_decision: list[Slice | None]) -> list[Slice]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ratebound.problem.columns import find_distinct
 from ratebound.problem.objectives import Objective
 from ratebound.problem.population import Pieces, Population
 from ratebound.problem.problem import Problem
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 CHUNK = 1024  # cells whose bits are unpacked at a time, so that cells x slices never exist at once
 EXACT_IN_SINGLE = 2**24  # whole numbers up to here add up exactly in single precision
-FEW_CODES = 2**20  # up to so many, codes are renumbered without sorting
 CODE_BITS = 31  # slices that a code of cells takes before it is renumbered
 ROUNDING = 1e-12
 
@@ -34,7 +34,7 @@ class Block:
 
     at: float | str  # a number, or the name of a learned threshold
     amounts: Any  # (n,) beside the weights, or None
-    coefficients: Any  # (p+m, D-1, slices): of decision d > 0, less that of decision 0
+    coefficients: Any  # (p+m, D-1, slices): of each decision, less the first
 
 
 class Budget(NamedTuple):
@@ -49,7 +49,7 @@ class Budget(NamedTuple):
 class Compiled:
     """Hold a problem on rows as arrays; `compile` makes it.
 
-    There are p pieces of the objective and then m constraints, which are met where they are at most 0;
+    There are p pieces of the objective and then m constraints, which are met if they are at most 0;
     n rows, and D decisions.
 
     Examples
@@ -330,8 +330,8 @@ class Compiled:
         for number, index in enumerate(used.tolist(), start=1):
             code = 2 * code + self._is_in_slice(index)
             if number % CODE_BITS == 0:  # before codes overflow
-                code = _renumber(code)
-        pattern_of_cell = _renumber(code)
+                _, code = find_distinct(code)
+        _, pattern_of_cell = find_distinct(code)
         example = np.zeros(pattern_of_cell.max() + 1, dtype=np.int64)
         example[pattern_of_cell] = np.arange(len(pattern_of_cell))
         inside = np.unpackbits(self.bits[example], axis=1, count=self.slices)
@@ -391,14 +391,6 @@ def _broadcast_thresholds(scores: Any, at: Any) -> Any:
     """Return thresholds (K, D-1) of every model; class 0 has none."""
     shape = (len(scores), max(1, scores.shape[1] - 1))
     return np.broadcast_to(np.asarray(at, dtype=scores.dtype), shape)
-
-
-def _renumber(code: Any) -> Any:
-    """Renumber codes from 0 in order."""
-    if code.max() < FEW_CODES:
-        occurs = np.bincount(code) > 0
-        return (np.cumsum(occurs) - 1)[code]
-    return np.unique(code, return_inverse=True)[1].ravel()
 
 
 def _lowest_within(

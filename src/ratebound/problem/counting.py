@@ -35,7 +35,7 @@ def count_lines(
     rows : mapping of arrays, or data frame
         The columns that the problem names, labels and decisions.
     label : str, default=None
-        The column of labels. By default there are none.
+        The column of labels. By default rows have no labels.
     decision : str, default="decision"
         The column of decisions.
     weight : str, default=None

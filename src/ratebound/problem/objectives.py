@@ -54,7 +54,7 @@ class Objective:
         return self.sign * members.max(axis=-1)
 
     def slope(self, x: Any) -> Any:
-        """Return the derivative (p,) at pieces (p,): that of the member which decides the value."""
+        """Return the derivative (p,) at pieces (p,): the slope of the decisive member."""
         members = self.members(x)
         decisive = members.argmin() if self.shape == "smallest" else members.argmax()
         slope = np.zeros(len(self.pieces))

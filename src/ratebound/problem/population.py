@@ -34,11 +34,11 @@ TEXT_PAIRS = ("no yes", "No Yes", "n y", "N Y", "false true", "False True", "0 1
 PAIRS = ((0, 1), (-1, 1), (False, True), *(tuple(pair.split()) for pair in TEXT_PAIRS))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Population:
     """Hold rows with what is known about them.
 
-    Labels are compared as they are. Of two classes the last in order is yes; pairs such as no and yes
+    Labels are compared as they are. If there are two classes, the last is yes; pairs such as no and yes
     are known even if the rows hold only one of them.
 
     Parameters
@@ -101,12 +101,23 @@ class Population:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
+    def __repr__(self) -> str:
+        return (
+            f"Population({len(self):,} rows, classes {self.classes}, columns {list(self.columns)})"
+        )
+
     def __len__(self) -> int:
         return self.size  # type: ignore[attr-defined]
 
     @property
     def row_weights(self) -> Any:
         return np.ones(len(self)) if self.weights is None else self.weights
+
+    def weigh(self, mask: Any) -> float:
+        """Return the weight of some rows."""
+        if self.weights is None:
+            return float(np.count_nonzero(mask))
+        return float(self.weights[mask].sum())
 
     def select(self, rows: Any) -> Population:
         """Return some of the rows.
@@ -164,19 +175,22 @@ class Population:
         cache: dict[Any, Any] = self.encoded  # type: ignore[attr-defined]
         if (name, classes) not in cache:
             column = self.encode(name)
-            self._check_classes(name, column, classes)
-            indices = [classes.index(value) for value in column.values.tolist()]
-            index_of_value = np.array(indices, dtype=np.int64)
+            values = column.values.tolist()
+            if name is not None and set(values) <= {0, 1} and not {0, 1} & set(classes):
+                values = [classes[int(value)] for value in values]  # True is yes
+            self._check_classes(name, values, column, classes)
+            index_of_value = np.array([classes.index(value) for value in values], dtype=np.int64)
             cache[name, classes] = index_of_value[column.codes]
         return cache[name, classes]
 
     def _check_classes(
         self,
         name: Name | None,
+        values: list[Any],
         column: Encoded,
         classes: tuple[Value, ...],
     ) -> None:
-        unknown = [value for value in column.values.tolist() if value not in classes]
+        unknown = [value for value in values if value not in classes]
         if (column.codes < 0).any():
             unknown.append(None)
         if unknown:
@@ -187,7 +201,7 @@ class Population:
             )
 
     def amounts(self, name: Name, needed: Any) -> Any:
-        """Return the amounts (n,) of a column that costs use, 0 where not `needed` (n,)."""
+        """Return the amounts (n,) of a column that costs use; 0 for rows not `needed` (n,)."""
         column = self.encode(name)
         if column.words - {"numbers"}:
             raise ValueError(f"column {name!r} is used as a cost, but does not hold numbers")
@@ -372,7 +386,9 @@ def as_pieces(population: Any) -> Pieces:
     """Return a population's pieces, itself alone or those listed, each of which may lack values."""
     pieces = [population] if isinstance(population, Population) else list(population)
     if not pieces or not all(isinstance(piece, Population) for piece in pieces):
-        raise TypeError(f"rows are a rb.Population, or a list of its pieces, got {population!r}")
+        raise TypeError(
+            f"rows are a rb.Population, or a list of its pieces, got {type(population).__name__}"
+        )
     if len(pieces) == 1:
         return pieces
     return [replace(piece, allow_absent=True) for piece in pieces]

@@ -46,6 +46,15 @@ class Slice:
     def mask(self, rows: Population, classes: Classes) -> Any:
         """Return which of these rows are in the slice (n,)."""
         inside = rows.mask(self.condition)
+        if self.by_label == ((True,),):
+            return inside
+        cache = rows.encoded  # type: ignore[attr-defined]
+        key = (self.by_label, self.versus, classes)
+        if key not in cache:
+            cache[key] = self._mask_labels(rows, classes)
+        return inside & cache[key]
+
+    def _mask_labels(self, rows: Population, classes: Classes) -> Any:
         table = np.array(self.by_label)
         label = np.zeros(len(rows), dtype=int)
         live = label
@@ -57,7 +66,7 @@ class Slice:
             label = rows.class_indices(None, classes.values[: classes.labels])
         if table.shape[1] > 1:
             live = rows.class_indices(self.versus, classes.values)
-        return inside & table[label, live]
+        return table[label, live]
 
 
 def check_rate(rate: Rate, classes: Classes) -> Rate:
