@@ -16,7 +16,6 @@ from functools import partial
 
 from ratebound._old.rates import named
 from ratebound._old.rates.alike import Against, alike, close
-from ratebound._old.rates.documented import goal_docstring
 from ratebound._old.rates.expressions import Constraint
 from ratebound._old.rates.grouping import (
     BUILT_IN,
@@ -277,8 +276,6 @@ def decision_rule(
 
 
 BUILT_IN.update(KINDS, GOALS)
-for _goal in GOALS.values():
-    _goal.__doc__ = goal_docstring(_goal)
 
 
 def __dir__() -> list[str]:

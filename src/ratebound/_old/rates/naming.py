@@ -5,14 +5,12 @@ Built-in rates (`named.py`) and rates that users define with `rb.rate` and `rb.r
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 from typing import Any, Literal, Protocol, TypeVar, get_args
 
 from ratebound._old.base.checks import as_number
-from ratebound._old.rates.documented import DEFAULTS, docstring, is_required
 from ratebound._old.rates.expressions import OPTIONS, Expression, Metric, Rate, Ratio
 from ratebound._old.rates.grouping import check_new
 from ratebound._old.rates.kinds import (
@@ -164,17 +162,6 @@ def define(kind: Kind, details: str = "") -> Any:
 
     KINDS[kind.name] = kind
     function.__name__ = function.__qualname__ = kind.name
-    function.__doc__ = docstring(kind, details)
-    empty, by_name = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
-    named = [
-        inspect.Parameter(
-            name, by_name, default=empty if is_required(kind, name) else DEFAULTS.get(name)
-        )
-        for name in kind.options
-    ]
-    rows, columns = inspect.signature(function).parameters.values()
-    signature = inspect.Signature([rows, *named, columns.replace(name="columns")])
-    function.__signature__ = signature  # type: ignore[attr-defined]  # as help() shows it
     return function
 
 
