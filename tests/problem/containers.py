@@ -25,10 +25,11 @@ def list_containers(values: list[Any], arrow_type: pa.DataType) -> Iterator[tupl
         "Arrow": lambda: table["c"],
         "pandas": lambda: frame["c"],
         "pandas objects": lambda: frame["c"].astype(object),
-        "pandas nullable": lambda: frame.convert_dtypes()["c"],
+        "pandas nullable": lambda: to_nullable(frame)["c"],
         "pandas Arrow": lambda: table.to_pandas(types_mapper=pd.ArrowDtype)["c"],
-        "polars": lambda: pl.from_arrow(table)["c"],
     }
+    if not pa.types.is_dictionary(arrow_type) or pa.types.is_string(arrow_type.value_type):
+        makers["polars"] = lambda: pl.from_arrow(table)["c"]  # older ones know no other codes
     if pa.types.is_integer(arrow_type):
         makers["pandas Int64"] = lambda: pd.Series(values, dtype=name_nullable_type(arrow_type))
     if pa.types.is_string(arrow_type):
@@ -48,6 +49,12 @@ def is_exact(name: str, values: list[Any]) -> bool:
         return True
     numbers = [value for value in values if isinstance(value, int)]
     return not any(abs(number) > LARGEST_EXACT_FLOAT for number in numbers)
+
+
+def to_nullable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with pandas' own types; older versions warn when they try to cast 1e308."""
+    with np.errstate(invalid="ignore"):
+        return frame.convert_dtypes()
 
 
 def to_objects(values: list[Any]) -> Any:

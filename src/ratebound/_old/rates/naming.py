@@ -162,6 +162,7 @@ def define(kind: Kind, details: str = "") -> Any:
 
     KINDS[kind.name] = kind
     function.__name__ = function.__qualname__ = kind.name
+    function.__doc__ = kind.meaning
     return function
 
 
