@@ -11,49 +11,40 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, wraps
+from importlib import import_module
 from types import FunctionType
 from typing import Any
 
-from ratebound import _old
 from ratebound.problem import compile as new
 from ratebound.problem.population import Population
 from ratebound.rates.goals import BUILT_IN, GOALS
 from ratebound.rates.sums import Rate
 from ratebound.rates.table import KINDS, LIVE, evaluate_event
-from ratebound.rates.text import parse_condition
+from ratebound.rates.text import parse, parse_condition
+
+old: Any = import_module("ratebound._old")
 
 
 @cache
 def find_old_name(name: str) -> Any:
     """Return a public name of the old package, which takes objects of new rooms too."""
-    public = getattr(_old, name)
-    if isinstance(public, type):
-        _open_class(public)
-    elif isinstance(public, FunctionType):
-        return _accept_new(public)
-    return public
-
-
-def _open_class(public: type) -> None:
-    """Let every public method of an old class take objects of new rooms."""
-    for base in public.__mro__:
-        if not base.__module__.startswith("ratebound._old."):
-            continue
-        for name, method in list(vars(base).items()):
-            is_public = name == "__init__" or not name.startswith("_")
-            if is_public and isinstance(method, FunctionType) and not hasattr(method, "takes_new"):
-                setattr(base, name, _accept_new(method))
+    public = getattr(old, name)
+    return _accept_new(public) if isinstance(public, FunctionType) else public
 
 
 def _accept_new(function: FunctionType) -> Any:
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        _define_own_names()
-        named = {name: to_old(value) for name, value in options.items()}
-        return function(*map(to_old, arguments), **named)
+        named = {name: accept(value) for name, value in options.items()}
+        return function(*map(accept, arguments), **named)
 
-    call.takes_new = True  # type: ignore[attr-defined]
     return call
+
+
+def accept(value: Any) -> Any:
+    """Return what an old room takes; it calls this wherever users hand over language or rows."""
+    _define_own_names()
+    return to_old(value)
 
 
 @wraps(new.compile)
@@ -62,7 +53,7 @@ def compile(problem: Any, rows: Any, **others: Any) -> Any:
     first = _read_population(rows)
     if _is_for_old_rooms(problem) or any(map(_is_old, (first, *populations.values()))):
         converted = {name: to_old(other) for name, other in others.items()}
-        return _old.compile(to_old(problem), to_old(rows), **converted)
+        return old.compile(to_old(problem), to_old(rows), **converted)
     return new.compile(problem, first, **populations)
 
 
@@ -95,14 +86,17 @@ def _read_population(rows: Any) -> Any:
 
 def to_old(value: Any) -> Any:
     """Return what an old room takes for something of a new one; anything else unchanged."""
-    if isinstance(value, list | tuple):
+    if type(value) in (list, tuple):
         converted = [to_old(item) for item in value]
         changed = any(new is not old for new, old in zip(value, converted, strict=True))
-        return type(value)(converted) if changed and type(value) in (list, tuple) else value
-    if isinstance(value, dict):
+        return type(value)(converted) if changed else value
+    if type(value) is dict:
         by_key = {key: to_old(item) for key, item in value.items()}
         changed = any(by_key[key] is not value[key] for key in value)
         return by_key if changed else value
+    if isinstance(value, str) and "by=" in value:  # old texts have names for it
+        with suppress(ValueError):
+            return to_old(parse(value))
     convert = CONVERSIONS.get(f"{type(value).__module__}.{type(value).__name__}")
     return value if convert is None else convert(value)
 
@@ -110,7 +104,7 @@ def to_old(value: Any) -> Any:
 def _convert_problem(problem: Any) -> Any:
     goal = {problem.sense: to_old(problem.objective)}
     constraints = [to_old(constraint) for constraint in problem.constraints]
-    return _old.Problem(subject_to=constraints, **goal)
+    return old.Problem(subject_to=constraints, **goal)
 
 
 def _convert_constraint(constraint: Any) -> Any:
@@ -119,13 +113,13 @@ def _convert_constraint(constraint: Any) -> Any:
         return _convert_computed(computed[0], constraint.high.constant)
     named = constraint.map(_name_for_old_rooms)
     if len(named.ends) == 2:  # a distance, whose two bounds old text does not join
-        return _old.parse(f"{named.low} <= {named.sum} <= {named.high}")
-    return _old.parse(str(named))
+        return old.parse(f"{named.low} <= {named.sum} <= {named.high}")
+    return old.parse(str(named))
 
 
 def _convert_computed(computed: Any, at_most: float) -> Any:
     on = None if computed.population == "train" else computed.population
-    return _old.constraint(
+    return old.constraint(
         computed.value,
         computed.proxy,
         name=computed.name,
@@ -138,7 +132,7 @@ def _convert_computed(computed: Any, at_most: float) -> Any:
 
 def _convert_goal(goal: Any) -> Any:
     _define_goal(goal.name)
-    return _old.parse(str(goal))
+    return old.parse(str(goal))
 
 
 def _convert_objective(objective: Any) -> Any:
@@ -180,24 +174,30 @@ def _define_rate(name: str) -> None:
     counted, among = KINDS[name].parts({})
     above = _add_counts(name, counted[0].event)
     if among is None:
-        raise ValueError(f"{name}: the rooms before this one know no counts of one's own")
+        raise ValueError(
+            f"{name}: only rb.compile takes a count that you defined; use a share of it"
+        )
     rows = SHARES.get(among[0].event)
-    if rows is not None:
-        _old.rate(name, above, among=rows, meaning=KINDS[name].meaning)
+    is_share = among[0].event in ("1", *counted[0].event.split(" & "))
+    if rows is not None and is_share:
+        old.rate(name, above, among=rows, meaning=KINDS[name].meaning)
     else:
-        _old.ratio(name, above, _add_counts(name, among[0].event), KINDS[name].meaning)
+        old.ratio(name, above, _add_counts(name, among[0].event), KINDS[name].meaning)
 
 
 def _add_counts(name: str, event: str) -> Any:
     """Return an event as a sum of the four counts of decisions and labels."""
     if "v" in event.replace("decided", ""):
-        raise ValueError(f"{name}: the old rooms know no rates of one's own on live decisions")
+        raise ValueError(
+            f"{name}: only rb.compile takes a rate that you defined on a live model's decisions; "
+            "here use churn, wins or losses"
+        )
     holds = evaluate_event(event, 2, 2, 1, {})
     counts = {
-        (0, 0): _old.true_negatives,
-        (0, 1): _old.false_negatives,
-        (1, 0): _old.false_positives,
-        (1, 1): _old.true_positives,
+        (0, 0): old.true_negatives,
+        (0, 1): old.false_negatives,
+        (1, 0): old.false_positives,
+        (1, 1): old.true_positives,
     }
     total: Any = 0
     for (decision, label), count in counts.items():
@@ -219,12 +219,12 @@ def _define_goal(name: str) -> None:
     spell_out.__name__ = name
     spell_out.__doc__ = function.__doc__
     spell_out.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    _old.goal(spell_out)
+    old.goal(spell_out)
 
 
 def _convert_population(rows: Any) -> Any:
     classes = None if rows.classes is None else list(rows.classes)
-    return _old.Population(
+    return old.Population(
         rows.X,
         rows.y,
         columns=rows.columns,
@@ -242,7 +242,7 @@ def _convert_compiled(compiled: Any) -> Any:
                 f"population {name!r}: games take rows in one piece, not {len(pieces)}"
             )
         populations[name] = to_old(pieces[0])
-    return _old.compile(to_old(compiled.problem), populations.pop("train"), **populations)
+    return old.compile(to_old(compiled.problem), populations.pop("train"), **populations)
 
 
 SHARES = {"1": "rows", "y": "positive rows", "~y": "negative rows"}

@@ -335,10 +335,6 @@ def test_words_that_another_process_does_not_know():
         rb.compile(rb.Problem("error_rate()", goals), draw(20))
 
 
-def test_the_meaning_of_a_ratio_ends_where_the_next_sentence_begins():
-    rate = rb.ratio("own", rb.wins, rb.losses, "Wins for every loss")
-
-
 def test_an_output_format_is_a_function_of_the_document():
     """CSV: every table of whatever is rendered, under its caption."""
 

@@ -38,6 +38,7 @@ LIBRARIES = {
     "solution": {"numpy", "scipy", "safetensors", "onnx"},
 }
 
+BRIDGE = "ratebound._bridge"  # which takes what users hand over from new rooms to these
 ROOT = Path(ratebound.__file__).parent
 MODULES = {str(path.relative_to(ROOT)): path for path in sorted(ROOT.glob("*/**/*.py"))}
 
@@ -76,6 +77,8 @@ def test_imports_go_one_way(module):
     path, room = MODULES[module], module.split("/")[0]
     earlier = ROOMS[: ROOMS.index(room) + 1]
     for name in imported(parsed(path), path):
+        if name == BRIDGE:
+            continue
         top, _, rest = name.partition(".")
         part = rest.split(".")[0]
         if top == "ratebound":
@@ -87,7 +90,7 @@ def test_what_is_underscored_belongs_to_its_room_alone(module):
     path, room = MODULES[module], module.split("/")[0]
     for name in imported(parsed(path), path):
         top, *rest = name.split(".")
-        if top == "ratebound" and any(part.startswith("_") for part in rest):
+        if name != BRIDGE and top == "ratebound" and any(part.startswith("_") for part in rest):
             assert rest[0] == room, f"{module} imports {name}"
 
 

@@ -290,8 +290,8 @@ def make_lists():
         (np.array([1 + 2j, 3]), "column 'c' holds values of type complex128"),
         (np.array([b"a"]), "column 'c' holds values of type |S1"),
         (np.array([1], dtype="m8[s]"), "column 'c' holds values of type timedelta64[s]"),
-        ([b"a", "b"], "column 'c' holds b'a': make its values texts, numbers or dates"),
-        ([object(), 1], "make its values texts, numbers or dates"),
+        ([b"a", "b"], "column 'c' holds b'a': convert its values to text, numbers or dates"),
+        ([object(), 1], "convert its values to text, numbers or dates"),
     ],
     ids=["lists", "a list of lists", "complex", "bytes", "durations", "a byte string", "an object"],
 )
@@ -302,7 +302,7 @@ def test_what_no_condition_compares(values, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('c == "x"', 'no row has c == "x"; there are a, b'),
+        ('c == "x"', 'no row has c == "x"; choose from a, b'),
         ('c != "x"', 'no row has c == "x"'),
         ('c in ("a", "x")', 'no row has c == "x"'),
         ('c == "aa"', "did you mean a?"),
@@ -314,3 +314,13 @@ def test_a_value_that_no_row_has_is_an_error(text, message):
         rows.mask(rb.parse_condition(text))
     absent = rb.Population(columns={"c": ["a", "b", None]}, allow_absent=True)
     assert absent.mask(rb.parse_condition(text)).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["31.01.2024", "01.02.2024"], ["2024/09/30", "2024/01/31"], ["30 Sep 2024"], ["2024-9-30"]],
+)
+def test_dates_in_another_form_are_not_ordered(texts):
+    rows = rb.Population(columns={"c": texts})
+    with pytest.raises(ValueError, match="looks like a number or a date"):
+        rows.mask(rb.column("c") >= "2024-01-31")

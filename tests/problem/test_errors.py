@@ -22,7 +22,7 @@ WEIGHED = rb.Population(None, [0, 1], {"sex": ["F", "M"]}, weights=[0, 1])
 ERRORS = {  # a constraint or a goal, and a part of its error
     # columns and values
     'recall(sxe == "F") >= 0.5': "there is no column 'sxe'; did you mean sex?",
-    'recall(sex == "Female") >= 0.5': 'no row has sex == "Female"; there are F, M',
+    'recall(sex == "Female") >= 0.5': 'no row has sex == "Female"; choose from F, M',
     'recall(sex != "Female") >= 0.5': 'no row has sex == "Female"',
     "recall(age == 3) >= 0.5": "no row has age == 3; did you mean 30?",
     "recall(sex < 3) >= 0.5": "holds text but is compared with 3",
@@ -45,18 +45,18 @@ ERRORS = {  # a constraint or a goal, and a part of its error
     'recall(on="late") >= 0.5': "'late' is not given, only 'train', 'pool', 'weighed': pass it by",
     'recall(sex, on="late") >= 0.5': "population 'late' is not given",
     'minimum_recall(sex, at_least=0.5, on="late")': "pass it by its name, late=...",
-    "recall(of=2) >= 0.5": "there is no class 2; there are 0, 1",
+    "recall(of=2) >= 0.5": "there is no class 2; choose from 0, 1",
     'recall(of="1") >= 0.5': 'there is no class "1"',
     "confusion(label=0, predicted=2) <= 0.5": "there is no class 2",
-    "referred() <= 0.5": "no row can be referred here; name the decision that does",
+    "referred() <= 0.5": "no row can be referred here; name the decision, as in",
     "recall(decided) <= 0.5": "no row can be referred here",
     # costs
     'cost(column="sex") <= 0.5': "column 'sex' is used as a cost, but does not hold numbers",
     'cost(column="gaps") <= 0.5': "has no value in 1 rows whose errors it prices",
     'cost(column="free") <= 0.5': "is 0 in every row that it prices",
     # columns that stand for their values, and goals
-    "recall(sex, age) >= 0.5": "one column can stand for every one of its values, not two",
-    "recall(sex, age > 1) >= 0.5 * recall(age)": "not two; write a constraint for each",
+    "recall(sex, age) >= 0.5": "only one column can stand for all of its values",
+    "recall(sex, age > 1) >= 0.5 * recall(age)": "write one for each value of the others",
     "minimum_recall(sx, at_least=0.5)": "there is no column 'sx'; did you mean sex?",
     "minimum_recall(sex, at_least=0.5, min_rows=50)": "choose a smaller min_rows=",
     "minimum_recall(age > 60, at_least=0.5)": "has no row (or no weight) where age > 60",
@@ -140,7 +140,10 @@ THREE = rb.Population(None, list("abcabc"), {"age": range(6), "old": list("abxab
         ("precision() >= 0.5", 'there are 3 classes, so name one, as in precision(of="a")'),
         ("cost(false_negative=2) <= 1", 'there are 3 classes, so name one, as in cost(of="a")'),
         ('recall(of="b", at=0.5) >= 0.5', 'name the threshold, as in at="cautious"'),
-        ('confusion(label="a", predicted="x") <= 0.5', 'there is no class "x"; there are a, b, c'),
+        (
+            'confusion(label="a", predicted="x") <= 0.5',
+            'there is no class "x"; choose from a, b, c',
+        ),
         ('churn(versus="old") <= 0.5', "'old' of a live model's decisions holds 'x'"),
         ('recall(age == 1, of="a") >= 0.5', "has no row (or no weight) where age == 1"),
         ('roc_auc(of="a") >= 0.5', "it takes two classes"),

@@ -37,7 +37,7 @@ def test_a_lazy_table_is_to_be_collected():
 def test_a_table_may_name_its_columns_by_numbers():
     rows = rb.Population(columns=pd.DataFrame(np.eye(2), columns=[7, 3]))
     assert rows.mask(rb.column(3) == 1).tolist() == [False, True]
-    with pytest.raises(ValueError, match="there is no column 1; there are 7, 3"):
+    with pytest.raises(ValueError, match="there is no column 1; choose from 7, 3"):
         rows.mask(rb.column(1) == 1)
 
 
@@ -121,13 +121,13 @@ WRONG = {  # arguments of Population, and a part of the error
     "y short": ({"X": np.zeros((3, 1)), "y": [0, 1]}, "got {'X': 3, 'y': 2}"),
     "column short": ({"y": [0, 1], "columns": {"a": [1]}}, "\"column 'a'\": 1"),
     "weights short": ({"y": [0, 1], "weights": [1]}, "'weights': 1"),
-    "negative weight": ({"y": [0, 1], "weights": [1, -1]}, "weights are finite, not negative"),
-    "NaN weight": ({"y": [0, 1], "weights": [1, NAN]}, "weights are finite"),
-    "infinite weight": ({"y": [0, 1], "weights": [1, np.inf]}, "weights are finite"),
+    "negative weight": ({"y": [0, 1], "weights": [1, -1]}, "weights must be finite, not negative"),
+    "NaN weight": ({"y": [0, 1], "weights": [1, NAN]}, "weights must be finite"),
+    "infinite weight": ({"y": [0, 1], "weights": [1, np.inf]}, "weights must be finite"),
     "zero weights": ({"y": [0, 1], "weights": [0, 0]}, "not all zero"),
     "one label": ({"y": ["a", "a"]}, "y holds only ['a'], but two classes are needed"),
-    "three labels": ({"y": list("abc"), "positive": "a"}, "positive='a' is one of two labels"),
-    "no such label": ({"y": ["a", "b"], "positive": "c"}, "positive='c' is one of two labels"),
+    "three labels": ({"y": list("abc"), "positive": "a"}, "positive='a' must be one of two labels"),
+    "no such label": ({"y": ["a", "b"], "positive": "c"}, "positive='c' must be one of two labels"),
     "yes twice": ({"y": [0, 1], "classes": [0, 1], "positive": 1}, "so leave out positive="),
     "one class": ({"y": [0, 0], "classes": [0]}, "two classes are needed: give classes=[no, yes]"),
     "complex labels": ({"y": np.array([1j, 2])}, "y holds values of type complex128"),
@@ -274,3 +274,14 @@ def test_decisions_of_a_live_model_may_be_truth_values(live):
 def test_a_population_is_shown_in_a_line():
     rows = rb.Population(np.zeros((1000, 2)), [0, 1] * 500, {"sex": ["F", "M"] * 500})
     assert repr(rows) == "Population(1,000 rows, classes (0, 1), columns ['sex'])"
+
+
+@pytest.mark.parametrize("labels", ["income", {0, 1}, pd.DataFrame({"y": [0, 1]})])
+def test_labels_are_one_column(labels):
+    with pytest.raises(TypeError, match="expected one value for each row"):
+        rb.Population(None, labels)
+
+
+def test_weights_are_a_column_and_not_its_name():
+    with pytest.raises(TypeError, match="expected one value for each row, got str"):
+        rb.Population(None, [0, 1], weights="w")

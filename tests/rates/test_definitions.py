@@ -88,7 +88,7 @@ def test_a_known_name_is_taken(name):
         (("own", ""), "cannot read ''"),
         (("own", "d &"), "cannot read ''"),
         (("own", "d == 1"), "cannot read 'd==1'"),
-        (("own", "d", "y or d"), "among= takes one alternative, got 'y or d'; write a ratio"),
+        (("own", "d", "y or d"), "among= takes no 'or', got 'y or d'; define a ratio instead"),
         (("own", "d", "1", "", "best"), "better= is one of more, less, either, neither"),
     ],
 )

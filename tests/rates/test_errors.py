@@ -11,13 +11,13 @@ ERRORS = {  # text: a part of its message
     "": "expected a rate such as recall(), or a number",
     "recall()": "expected <= or >= and a bound, as in recall() >= 0.9",
     "0.9": "expected <= or >= and a bound",
-    "recall >= 0.9": "a rate has brackets: recall()",
+    "recall >= 0.9": "a rate needs parentheses: recall()",
     "not recall() >= 0.9": "not is not a rate",
     "recall() >= 0.9 and accuracy() >= 0.9": "expected the end of the constraint here",
     "recall() >= 0.9 recall()": "expected the end of the constraint here",
     "recall() > 0.9": "write >=",
     "recall() < 0.9": "write <=",
-    "0.1 <= recall() < 0.9": "no strict bounds, so write <=",
+    "0.1 <= recall() < 0.9": "strict bounds are not supported, so write <=",
     "recall() = 0.9": "for equality give a range, as in 0.79 <= recall() <= 0.81",
     "recall() == 0.9": "for equality give a range",
     "recall() != 0.9": "expected <= or >=",
@@ -25,7 +25,7 @@ ERRORS = {  # text: a part of its message
     "0.9 <= recall() <= 0.8": "the range is empty, since 0.9 > 0.8",
     "0.9 <= recall() >= 0.8": "point the same way",
     "0.1 <= recall() <= 0.9 <= accuracy()": "one comparison, or two that point the same way",
-    "(x := recall()) >= 0.9": "':' means nothing here",
+    "(x := recall()) >= 0.9": "unexpected ':'",
     "x = recall()": "x is not a rate",
     # nothing is constrained
     "recall() >= true_positive_rate()": "no rate is left",
@@ -40,25 +40,25 @@ ERRORS = {  # text: a part of its message
     "recall() * recall() >= 0.2": "multiply rates by numbers only",
     "recall() / 0 >= 0.9": "cannot divide recall() by zero",
     "recall() / (1 - 1) >= 0.9": "by zero",
-    "recall() / (accuracy() - 0.5) >= 0.9": "a denominator is a sum of rates without minus",
-    "recall() / -accuracy() >= 0.9": "a denominator is a sum of rates without minus",
+    "recall() / (accuracy() - 0.5) >= 0.9": "a denominator must be a sum of rates",
+    "recall() / -accuracy() >= 0.9": "a denominator must be a sum of rates",
     "recall() / precision() >= 0.9": "cannot be divided again",
     "precision() + recall() >= 0.9": "is a ratio",
     "precision() >= recall()": "compare it with a number, or with a multiple of one ratio",
     "precision() + f_score() >= 0.9": "two ratios can be compared",
     "precision() >= 0.9 * f_score() + 0.1": "two ratios can be compared",
-    "roc_auc() <= 0.9": "from below only",
-    "0.9 >= roc_auc()": "from below only",
-    "0.1 <= roc_auc() <= 0.9": "from below only",
-    "precision(top=9) <= 0.9": "from below only",
+    "roc_auc() <= 0.9": "takes only a lower bound",
+    "0.9 >= roc_auc()": "takes only a lower bound",
+    "0.1 <= roc_auc() <= 0.9": "takes only a lower bound",
+    "precision(top=9) <= 0.9": "takes only a lower bound",
     "abs(recall()) >= 0.1": "takes only an upper bound",
     "abs(recall()) <= -0.1": "the range is empty",
-    "0 <= abs(recall()) <= 0.1": "takes no arithmetic and no rates beside it",
+    "0 <= abs(recall()) <= 0.1": "takes no arithmetic and stands alone",
     "recall() <= abs(accuracy())": "takes only an upper bound",
     "abs accuracy() <= 0.1": "expected '(' after abs",
     "abs(recall()) + recall() <= 0.1": "takes no arithmetic",
     "recall() ** 2 >= 0.9": "expected a rate",
-    "recall() % 2 >= 0.9": "'%' means nothing here",
+    "recall() % 2 >= 0.9": "unexpected '%'",
     "1e308 * recall() * 10 >= 0.9": "not finite",
     "recall() / 1e-320 >= 0.9": "not finite",
     "recall() >= 1e999": "this number is too large",
@@ -82,16 +82,16 @@ ERRORS = {  # text: a part of its message
     "recall(sex='F', age=3) >= 0.9": 'equality is written ==, as in sex == "Female"',
     'recall(a < 1 and sex = "F") >= 0.9': "equality is written ==",
     "recall(sex, min_rows=1) >= 0.5": "equality is written ==",
-    "recall(off='pool') >= 0.5": "or is the option of= meant?",
-    "recall(sex == Female) >= 0.9": 'a text needs quotes: "Female"',
-    "recall(sex == None) >= 0.9": "a text needs quotes",
-    "recall(on=pool) >= 0.9": 'a text needs quotes: "pool"',
+    "recall(off='pool') >= 0.5": "or did you mean the option of=?",
+    "recall(sex == Female) >= 0.9": 'text needs quotes: "Female"',
+    "recall(sex == None) >= 0.9": "rows without a value are missing(column)",
+    "recall(on=pool) >= 0.9": 'text needs quotes: "pool"',
     "recall(true == flag) >= .5": "write True",
     "recall(flag == false) >= .5": "write False",
-    'recall("sex" == "F") >= 0.9': "a column has no quotes: sex",
-    'recall("two words" == 1) >= 0.9': 'a column has no quotes: column("two words")',
-    'recall(25 <= "age") >= 0.9': "a column has no quotes: age",
-    'recall(sex == "F) >= 0.9': "a text needs quotes on both sides",
+    'recall("sex" == "F") >= 0.9': "a column name takes no quotes: sex",
+    'recall("two words" == 1) >= 0.9': 'a column name takes no quotes: column("two words")',
+    'recall(25 <= "age") >= 0.9': "a column name takes no quotes: age",
+    'recall(sex == "F) >= 0.9': "text needs quotes on both sides",
     'recall(sex == "F\\x") >= 0.9': "a backslash in this text escapes nothing",
     "recall('sex') >= 0.9": "expected a comparison",
     "recall(1 == 2) >= 0.9": "expected a column",
@@ -100,9 +100,9 @@ ERRORS = {  # text: a part of its message
     "recall(age == 1 + 1) >= 0.9": "expected ',' or ')' after this",
     "recall(18 <= age < 25 < 30) >= 0.9": "expected ',' or ')' after this",
     "recall(sex == 'F' == 3) >= 0.9": "expected ',' or ')' after this",
-    "recall(age in ()) >= 0.9": "expected a text in quotes, a number, True or False",
+    "recall(age in ()) >= 0.9": "expected text in quotes, a number, True or False",
     "recall(age in 3) >= 0.9": 'expected \'(\' and the values, as in sex in ("Female", "Male")',
-    "recall(age in [1]) >= 0.9": "'[' means nothing here",
+    "recall(age in [1]) >= 0.9": "unexpected '['",
     "recall(missing()) >= 0.9": "expected a column",
     "recall(missing(a == 1)) >= 0.9": "expected ')'",
     "recall(*sex) >= 0.9": "expected a column",
@@ -114,9 +114,9 @@ ERRORS = {  # text: a part of its message
     "recall(missing(two words)) >= 0.9": 'written column("two words")',
     "recall(age is 1) >= 0.9": "the column 'age is' is written",
     "equalized_odds(two words, ratio=0.9)": 'written column("two words")',
-    "recall(column('') == 1) >= 0.9": "a column's name is a text or a whole number",
-    "recall(column(1.5) == 1) >= 0.9": "a column's name is a text or a whole number",
-    "recall(column(True) == 1) >= 0.9": "a column's name is a text or a whole number",
+    "recall(column('') == 1) >= 0.9": "a column name must be text or a whole number",
+    "recall(column(1.5) == 1) >= 0.9": "a column name must be text or a whole number",
+    "recall(column(True) == 1) >= 0.9": "a column name must be text or a whole number",
     "recall(column('a', 'b') == 1) >= 0.9": "expected ')'",
     "recall(IN == 1) >= 0.9": "expected a column",
     # options
@@ -132,7 +132,7 @@ ERRORS = {  # text: a part of its message
     "roc_auc(at=0.5) >= 0.9": "roc_auc does not take at=",
     "recall(on=1) >= 0.9": "on= takes a name, got 1",
     "recall(on='a', on='b') >= 0.9": "on= is given twice",
-    "recall(of=) >= 0.9": "expected a text in quotes",
+    "recall(of=) >= 0.9": "expected text in quotes",
     "recall(at=True) >= 0.9": "expected a rate or a finite number, got True",
     "roc_auc(bins=0) >= 0.9": "bins= takes a number above 0",
     "roc_auc(bins=2.5) >= 0.9": "bins=2.5 is not a whole number",
@@ -143,15 +143,16 @@ ERRORS = {  # text: a part of its message
     "predicted_positives(per=0) <= 5": "per= takes a number above 0, got 0",
     "predicted_positives(per='x') <= 5": "expected a rate or a finite number",
     "f_score(beta=0) >= 0.5": "beta= takes a number above 0",
-    "errors(decided) <= 4": "only counts decided rows, so leave out 'decided'",
-    "recall(decided or a == 1) >= 0.4": "join 'decided' to other conditions by 'and' only",
+    "errors(decided) <= 4": "a count does not take 'decided'; leave it out",
+    "recall(decided or a == 1) >= 0.4": "combine 'decided' with other conditions by 'and' only",
     # costs
     "cost() <= 1": "give a cost, as in cost(false_negative=10, false_positive=1)",
-    "cost(false_negative=-1) <= 1": "a cost is not negative",
+    "cost(false_negative=-1) <= 1": "a cost must not be negative",
     "cost(false_negative=0, false_positive=0) <= 1": "no error costs anything",
     "cost(false_negative='loan', column='fee') <= 1": "'loan' is a column already",
     "cost(label='a') <= 1": "give label= and predicted= and no other costs",
     "cost(label='a', predicted='b', false_negative=1) <= 1": "and no other costs",
+    "cost(label='a', predicted='b', false_positive=1) <= 1": "and no other costs",
     # goals
     "equalized_odds": "expected '(' after the goal equalized_odds",
     "equalized_odds(sex)": "give either slack= ",
@@ -160,10 +161,10 @@ ERRORS = {  # text: a part of its message
     "equalized_odds(sex, ratio=80)": "did you mean 0.8?",
     "equal_opportunity(0.9, slack=0.1)": "groups are columns or conditions",
     "equal_opportunity(sex, slack=0.1, slack=0.2)": "slack= is given twice",
-    "equal_opportunity(sex, slack=x)": 'a text needs quotes: "x"',
+    "equal_opportunity(sex, slack=x)": 'text needs quotes: "x"',
     "minimum_recall(sex)": "at_least= is needed; only you can say how much is right",
     "minimum_recall(sex, at_least='x')": "expected a rate or a finite number",
-    "steering_examples(sex)": "expected a text, a truth value or a finite number",
+    "steering_examples(sex)": "expected text, True, False or a finite number",
     "equal_accuracy(sex, slack=0.1, of=1)": "equal_accuracy does not take of=",
 }
 
@@ -209,3 +210,24 @@ def test_an_option_of_goals_is_not_a_column(option):
 def test_an_option_of_other_rates_is_not_a_column():
     with pytest.raises(TypeError, match=re.escape("write rb.column('versus') == ...")):
         rb.recall(versus="live")
+
+
+def test_a_rate_without_parentheses_is_no_constraint():
+    with pytest.raises(TypeError, match=r"recall needs parentheses, as in rb.recall\(\) >= 0.9"):
+        assert rb.recall >= 0.9
+    with pytest.raises(TypeError, match="needs parentheses"):
+        assert rb.error_rate <= 0.1
+
+
+@pytest.mark.parametrize(
+    "text", ["recall() >= .8 and precision() >= .5", "recall() >= .8, churn()"]
+)
+def test_several_constraints_are_a_list(text):
+    with pytest.raises(ValueError, match="write several constraints as a list of texts"):
+        rb.parse(text)
+
+
+def test_a_goal_takes_its_groups_by_name():
+    assert rb.goals.equal_opportunity(groups="sex", slack=0.1) == rb.parse(
+        "equal_opportunity(sex, slack=0.1)"
+    )

@@ -183,7 +183,7 @@ def test_text_keeps_what_was_written(text, kept):
 @pytest.mark.parametrize("thing", [None, 1, b"recall() >= 0.9", ["recall() >= 0.9"]])
 @pytest.mark.parametrize("read", [rb.parse, rb.parse_condition, rb.parse_objective])
 def test_only_text_is_read(read, thing):
-    with pytest.raises(TypeError, match="expected a text"):
+    with pytest.raises(TypeError, match="expected text"):
         read(thing)
 
 
@@ -208,7 +208,7 @@ def test_objectives_round_trip(text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("smallest(recall())", "takes two sums of rates or more"),
+        ("smallest(recall())", "takes two or more sums of rates"),
         ("largest()", "expected a rate"),
         ("median(recall(), accuracy())", "median is not a rate"),
         ("g_mean(recall(), true_negative_rate())", "g_mean is not a rate"),

@@ -118,6 +118,8 @@ def uncertain_group(
     >>> copies.columns["race"].tolist(), copies.weights.tolist()
     (['black', 'white', 'black'], [0.25, 0.75, 1.0])
     """
+    if isinstance(probabilities, str):
+        raise TypeError(f"probabilities= takes a list of columns, got {probabilities!r}")
     if isinstance(probabilities, Mapping):
         named = {as_value(value): name for value, name in probabilities.items()}
     else:

@@ -1,6 +1,6 @@
-"""Columns as conditions compare them: distinct values in order, and the code of every row.
+"""Columns as conditions compare them: distinct values in order, and every row's code.
 
-`problem/comparison.py` states the rule by which values compare.
+A condition is evaluated once for each distinct value, by the rule in `problem/comparison.py`.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from ratebound.problem.comparison import (
 from ratebound.rates.conditions import Compare, Name, is_missing
 
 LARGEST_EXACT_FLOAT = 2**53
-MOST_COUNTED = 2**20  # the range in which whole numbers are counted and not sorted
-MOST_CODES = 2**50  # codes are numbered anew before they overflow
-UNITS = ("D", "s", "ms", "us", "ns")  # of dates that are kept as they are
+MOST_COUNTED = 2**20  # the widest range in which integers are counted instead of sorted
+MOST_CODES = 2**50  # codes are renumbered before they overflow
+UNITS = ("D", "s", "ms", "us", "ns")  # units of dates that stay as they are
 
 
 class Encoded(NamedTuple):
-    """A column's distinct values, dates before numbers before texts, and each row's index."""
+    """The distinct values of a column, and the index of every row's value among them."""
 
-    values: Any  # (d,)
+    values: Any  # (d,) in order; of mixed kinds, dates come before numbers and numbers before text
     codes: Any  # (n,), -1 for rows without a value
 
     @property
     def words(self) -> set[str]:
-        """What the values are: "numbers", "text", "dates", or several of these."""
+        """The kinds of the values: "numbers", "text", "dates", or several of these."""
         if not len(self.values):
             return set()
         if self.values.dtype.kind == "O":
@@ -46,18 +46,19 @@ class Encoded(NamedTuple):
         return {array_kind(self.values.dtype).word}
 
     def list_values(self) -> list[Any]:
-        """Return the distinct values as Python has them, None last if some row has none."""
-        values = self.values.tolist()
-        if self.values.dtype.kind == "M":
-            values = self.values.astype("M8[us]").tolist()
+        """Return the distinct values as plain Python, with None last if some row has none."""
+        values = self.values
+        if values.dtype.kind == "M":
+            values = values.astype("M8[us]")  # the finest unit of datetime
+        listed = values.tolist()
         if not (self.codes < 0).any():
-            return values
-        if all(isinstance(value, float) and value.is_integer() for value in values):
-            values = list(map(int, values))  # tables store whole numbers with gaps as floats
-        return [*values, None]
+            return listed
+        if all(isinstance(value, float) and value.is_integer() for value in listed):
+            listed = list(map(int, listed))  # data frames store integers with gaps as floats
+        return [*listed, None]
 
     def decode(self) -> Any:
-        """Return the value of every row (n,) as objects; None for rows without one."""
+        """Return the value of every row (n,) as objects, or None if it is missing."""
         values = self.list_values()
         if values[-1:] != [None]:
             values.append(None)
@@ -72,14 +73,10 @@ class Encoded(NamedTuple):
         return np.append(by_value, is_unequal)[self.codes]
 
 
-def _compare_values(
-    values: Any,
-    words: set[str],
-    leaf: Compare,
-) -> Any:
+def _compare_values(values: Any, words: set[str], leaf: Compare) -> Any:
     """Return which distinct values (d,) meet a comparison."""
     if values.dtype.kind == "O":
-        check_kinds(leaf, words)
+        check_kinds(leaf, words, values.tolist())
         met = [compare_value(held, leaf.relation, leaf.value) for held in values.tolist()]
         return np.array(met, dtype=bool)
     fitted = fit_comparison(leaf, array_kind(values.dtype))
@@ -104,34 +101,38 @@ def encode_values(values: Any) -> Encoded:
     if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] not in UNITS:
         array = array.astype("M8[s]")
     distinct, codes = find_distinct(array)
-    is_gone = np.isnat(distinct) if array.dtype.kind == "M" else distinct != distinct
-    codes[is_gone[codes]] = -1  # they sort last, so other codes stay
-    return Encoded(distinct[~is_gone], codes)
+    is_gap = np.isnat(distinct) if array.dtype.kind == "M" else distinct != distinct
+    codes[is_gap[codes]] = -1  # NaN and NaT sort last, so the other codes stay
+    return Encoded(distinct[~is_gap], codes)
 
 
 def find_distinct(array: Any) -> tuple[Any, Any]:
-    """Return distinct values in order and each row's index; without sorting if they lie close."""
+    """Return the distinct values in order, and every row's index among them.
+
+    Integers in a narrow range are counted, which is faster than to sort them.
+    """
     if len(array) and np.can_cast(array.dtype, np.int64):
         low = int(array.min())
         if int(array.max()) - low < MOST_COUNTED:
             shifted = array.astype(np.int64) - low
             occurs = np.bincount(shifted) > 0
             distinct = np.flatnonzero(occurs) + low
-            return distinct.astype(array.dtype), (np.cumsum(occurs) - 1)[shifted]
+            index_of_value = np.cumsum(occurs) - 1
+            return distinct.astype(array.dtype), index_of_value[shifted]
     distinct, index = np.unique(array, return_inverse=True)
     return distinct, index.reshape(-1)
 
 
 def _encode_objects(values: list[Any]) -> Encoded:
     try:
-        cleaned = {value: _clean(value) for value in dict.fromkeys(values)}
+        clean_of_raw = {value: _clean(value) for value in dict.fromkeys(values)}
     except TypeError:
         raise ValueError("holds lists or other values that do not compare") from None
-    present = set(cleaned.values()) - {None}
+    present = set(clean_of_raw.values()) - {None}
     distinct = sorted(present, key=lambda value: (kind_of_value(value), value))
-    code_of = {value: code for code, value in enumerate(distinct)}
-    code_of[None] = -1
-    code_of_raw = {value: code_of[clean] for value, clean in cleaned.items()}
+    code_of_clean = {value: code for code, value in enumerate(distinct)}
+    code_of_clean[None] = -1
+    code_of_raw = {raw: code_of_clean[clean] for raw, clean in clean_of_raw.items()}
     codes = np.fromiter(map(code_of_raw.__getitem__, values), np.int64, len(values))
     if distinct and all(isinstance(value, np.datetime64) for value in distinct):
         return Encoded(np.array(distinct, dtype="M8[us]"), codes)
@@ -139,7 +140,7 @@ def _encode_objects(values: list[Any]) -> Encoded:
 
 
 def _clean(value: Any) -> Any:
-    """Return a value as it compares: moments in UTC, plain numbers, None if it is missing."""
+    """Return a value as it compares: a moment in UTC, a plain number, or None if it is missing."""
     if is_missing(value):
         return None
     if isinstance(value, str):
@@ -154,49 +155,57 @@ def _clean(value: Any) -> Any:
         value = value.item()
     if isinstance(value, Real | Decimal):
         return value
-    raise ValueError(f"holds {value!r}: make its values texts, numbers or dates")
+    raise ValueError(f"holds {value!r}: convert its values to text, numbers or dates")
 
 
 def fold(columns: Iterable[Any]) -> tuple[Any, Any]:
-    """Return an example of each distinct row of codes (k,), and which of them each row is (n,)."""
-    code: Any = 0
-    most = 1
+    """Return the first of each kind of row (k,), and the kind of every row (n,).
+
+    Rows are of one kind if they agree in all columns of codes.
+    """
+    kind: Any = 0
+    kind_count = 1
     for column in columns:
-        values = column.astype(np.int64) + 1  # -1 is a missing value
-        size = int(values.max()) + 1
-        if most * size > MOST_CODES:
-            _, code = find_distinct(code)
-            most = int(code.max()) + 1
-        code = code * size + values
-        most *= size
-    _, first, line_of_row = np.unique(code, return_index=True, return_inverse=True)
-    return first, line_of_row.reshape(-1)
+        codes = column.astype(np.int64) + 1  # -1 is a missing value
+        size = int(codes.max()) + 1
+        if kind_count * size > MOST_CODES:
+            _, kind = find_distinct(kind)
+            kind_count = int(kind.max()) + 1
+        kind = kind * size + codes
+        kind_count *= size
+    _, first_row, kind_of_row = np.unique(kind, return_index=True, return_inverse=True)
+    return first_row, kind_of_row.reshape(-1)
 
 
 # --- arrays that stay exact -----------------------------------------------------------------------
 
 
 def as_array(values: Any) -> Any:
-    """Return values (n,) as an array that keeps them exact; an array of objects if need be."""
+    """Return values (n,) as an array that keeps them exact, if need be of objects."""
     if isinstance(values, np.ndarray):
         return values
     if isinstance(values, list | tuple):
         return _read_list(values)
+    if isinstance(values, str | set | dict) or is_frame(values):
+        raise TypeError(f"expected one value for each row, got {type(values).__name__}")
     import narwhals as nw
 
     series = nw.from_native(values, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
-        return _read_list(values.tolist() if hasattr(values, "tolist") else list(values))
-    return series.to_numpy() if _is_exact(series) else as_objects(series.to_list())
+        listed = values.tolist() if hasattr(values, "tolist") else list(values)
+        return _read_list(listed)
+    if _is_exact(series):
+        return series.to_numpy()
+    return as_objects(series.to_list())
 
 
 def _is_exact(series: Any) -> bool:
-    """Return True if NumPy holds a column's values as they are, gaps included."""
+    """Return True if a NumPy array keeps all values of a series, and its gaps, as they are."""
     import narwhals as nw
 
     dtype = series.dtype
     if dtype.is_integer() or dtype == nw.Boolean:
-        return not series.is_null().any()  # with gaps whole numbers would become floats
+        return not series.is_null().any()  # with gaps, integers would become floats
     if dtype == nw.Datetime:
         return dtype.time_zone is None
     return bool(dtype.is_float())
@@ -226,7 +235,7 @@ def as_objects(values: Any) -> Any:
 
 
 def read_columns(table: Any) -> dict[Name, Any]:
-    """Return the columns of a mapping or a data frame as arrays, by name."""
+    """Return the columns of a mapping or a data frame by name, as arrays."""
     if table is None:
         return {}
     if not is_frame(table):
@@ -239,7 +248,7 @@ def read_columns(table: Any) -> dict[Name, Any]:
 
 
 def is_frame(table: Any) -> bool:
-    """Return True for a data frame that narwhals knows, in memory or lazy."""
+    """Return True for a data frame that narwhals supports, in memory or lazy."""
     if table is None or isinstance(table, np.ndarray | list | tuple | dict):
         return False
     import narwhals as nw

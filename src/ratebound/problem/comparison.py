@@ -5,17 +5,17 @@ One rule holds wherever a column comes from, so that the same column gives the s
 - None, NULL, NaN, NaT and pandas.NA are missing. A row without a value meets ``missing(column)``
   and ``!=``, and no other comparison.
 - Numbers compare exactly, whatever type holds them: ``2**53 + 1`` is not ``2.0**53``, and a float32
-  0.1 is not 0.1. A number beside a decimal means its digits, so 0.1 equals the decimal 0.10. True is
-  1 and False is 0.
-- Texts compare as they are stored, blanks and empty texts included. They are ordered by their code
-  points. The order is refused for a text that looks like a number, since "10" sorts before "9".
-- Dates and times compare with a text in ISO 8601, as in "2024-01-31" or "2024-01-31 08:30+01:00". A
-  date is its first moment. What has a time zone compares in UTC; a text without offset is in UTC.
-- Values of different kinds do not compare: a column of numbers has no row ``== "a"``, and saying so
-  is an error.
+  0.1 is not 0.1. A number compares with a decimal by its digits, so 0.1 equals the decimal 0.10. True
+  is 1 and False is 0.
+- Text compares as it is stored, including blanks and empty strings, and is ordered by code points. An
+  order is refused for text that looks like a number, since "10" sorts before "9".
+- Dates and times compare with ISO 8601 text, such as "2024-01-31" or "2024-01-31 08:30+01:00". A date
+  is its first moment. A time with a zone compares in UTC, and text without an offset is in UTC.
+- Values of different kinds do not compare: a column of numbers has no row ``== "a"``, so that
+  comparison is an error.
 
-An engine holds a column in one type, and engines disagree about values that the type cannot hold.
-`fit_comparison` therefore rewrites a comparison with a value that the type does hold.
+An engine holds a column in one type, and engines disagree about values that the type cannot hold. So
+`fit_comparison` rewrites a comparison with a value that the type can hold.
 """
 
 from __future__ import annotations
@@ -42,31 +42,33 @@ RELATIONS = {
 }
 LIKE_A_NUMBER = re.compile(r"\s*[-+]?\s*[$€£¥]?\s*\d")
 LIKE_AN_ISO_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d")
-MANY_DIGITS = Context(prec=400)
+MANY_DIGITS = Context(prec=400)  # enough for every float
 EPOCH = datetime.datetime(1970, 1, 1)
-REACH = datetime.timedelta(microseconds=2**63 // 1000)  # of nanoseconds in 64 bits
-WORDS = {"text": "text", "date": "dates", "time": "dates"}  # all other kinds are numbers
+REACH = datetime.timedelta(microseconds=2**63 // 1000)  # the span of nanoseconds in 64 bits
+WORDS = {"text": "text", "date": "dates", "time": "dates"}  # all other kinds are "numbers"
 
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """What a column holds: text, bool, int, float, single, decimal, date or time."""
+    """The kind of values in a column: text, bool, int, float, single, decimal, date or time."""
 
     name: str
-    low: Any = None  # of int and time
+    low: Any = None  # the least int or time that the column can hold
     high: Any = None
-    digits: tuple[int, int] = (38, 0)  # of a decimal: all, and those after the point
+    digits: tuple[int, int] = (38, 0)  # of a decimal: in all, and after the point
     unit: str = "us"  # of a time
 
     @property
     def word(self) -> str:
+        """The kind in errors: "text", "dates" or "numbers"."""
         return WORDS.get(self.name, "numbers")
 
 
-def int_kind(bits: int, signed: bool = True) -> ColumnKind:
-    if signed:
-        return ColumnKind("int", -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    return ColumnKind("int", 0, 2**bits - 1)
+def int_kind(bits: int, is_signed: bool = True) -> ColumnKind:
+    if not is_signed:
+        return ColumnKind("int", 0, 2**bits - 1)
+    half = 2 ** (bits - 1)
+    return ColumnKind("int", -half, half - 1)
 
 
 def time_kind(unit: str) -> ColumnKind:
@@ -76,7 +78,7 @@ def time_kind(unit: str) -> ColumnKind:
 
 
 def array_kind(dtype: Any) -> ColumnKind:
-    """Return the kind of a NumPy array; an error starts with "holds" if conditions take none."""
+    """Return the kind of a NumPy array; an error starts with "holds", after the column's name."""
     if dtype.kind in "iu":
         return int_kind(8 * dtype.itemsize, dtype.kind == "i")
     if dtype.kind == "M":
@@ -86,7 +88,7 @@ def array_kind(dtype: Any) -> ColumnKind:
         return ColumnKind("single" if dtype.itemsize == 4 else "float")
     if dtype.kind in "Ub":
         return ColumnKind("text" if dtype.kind == "U" else "bool")
-    raise ValueError(f"holds values of type {dtype}: make them texts, numbers or dates")
+    raise ValueError(f"holds values of type {dtype}: convert them to text, numbers or dates")
 
 
 # --- one value ------------------------------------------------------------------------------------
@@ -98,12 +100,8 @@ def kind_of_value(value: Any) -> str:
     return "dates" if isinstance(value, datetime.date | np.datetime64) else "numbers"
 
 
-def compare_value(
-    held: Any,
-    relation: str,
-    value: Value,
-) -> bool:
-    """Return whether a value, which is not missing, stands in a relation to another."""
+def compare_value(held: Any, relation: str, value: Value) -> bool:
+    """Return whether a value that is not missing stands in a relation to a condition's value."""
     if isinstance(held, str) != isinstance(value, str):
         return relation == "!="
     if isinstance(held, Decimal) and not isinstance(value, str):
@@ -116,7 +114,7 @@ def meets(value: Any, leaf: Condition) -> bool:
     if isinstance(leaf, Missing):
         return is_missing(value)
     if isinstance(leaf, In):
-        return any(meets(value, Compare(leaf.column, "==", listed)) for listed in leaf.values)
+        return any(meets(value, equality) for equality in leaf.equalities)
     assert isinstance(leaf, Compare), leaf
     if is_missing(value):
         return leaf.relation == "!="
@@ -128,20 +126,20 @@ def meets(value: Any, leaf: Condition) -> bool:
 
 
 def as_decimal(value: Value) -> Decimal:
-    """Return the digits of a number, not those of its nearest binary number."""
+    """Return a number as the decimal that it prints as, not as its exact binary value."""
     return Decimal(repr(value + 0))  # type: ignore[operator]  # True is 1
 
 
 def read_moment(name: Name, value: Value) -> datetime.datetime:
-    """Return the moment in UTC that a text names."""
-    message = f"column {name!r} holds dates but is compared with {value!r}"
-    remedy = 'write a date as in "2024-01-31", or a time as in "2024-01-31 08:30"'
-    if not isinstance(value, str):
-        raise ValueError(f"{message}: {remedy}")
+    """Return the moment in UTC that ISO 8601 text names."""
+    text = value if isinstance(value, str) else ""
     try:
-        moment = datetime.datetime.fromisoformat(value.strip())
+        moment = datetime.datetime.fromisoformat(text.strip())
     except ValueError:
-        raise ValueError(f"{message}: {remedy}") from None
+        raise ValueError(
+            f"column {name!r} holds dates but is compared with {value!r}: "
+            'write a date as in "2024-01-31", or a time as in "2024-01-31 08:30"'
+        ) from None
     return in_utc(moment)
 
 
@@ -152,49 +150,62 @@ def in_utc(moment: datetime.datetime) -> datetime.datetime:
     return moment.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
-# --- a comparison and a column --------------------------------------------------------------------
+# --- one comparison with a column -----------------------------------------------------------------
 
 
-def check_kinds(leaf: Compare, words: set[str]) -> None:
+def check_kinds(leaf: Compare, words: set[str], values: Any = ()) -> None:
     """Raise if a value is of another kind than the column, or its order would be misleading."""
-    is_order = leaf.relation not in ("==", "!=")
     if words == {"dates"}:
         read_moment(leaf.column, leaf.value)
         return
-    if words and (kind_of_value(leaf.value) not in words or (is_order and len(words) > 1)):
+    is_order = leaf.relation not in ("==", "!=")
+    is_of_kind = kind_of_value(leaf.value) in words
+    is_mixed = len(words) > 1
+    if words and (not is_of_kind or (is_order and is_mixed)):
         held = " and ".join(sorted(words))
         raise ValueError(f"column {leaf.column!r} holds {held} but is compared with {leaf.value!r}")
     if is_order and isinstance(leaf.value, str):
-        _check_text_order(leaf.column, leaf.value)
+        _check_text_order(leaf.column, [leaf.value, *values])
 
 
-def _check_text_order(name: Name, text: str) -> None:
-    if LIKE_A_NUMBER.match(text) and not LIKE_AN_ISO_DATE.match(text):
-        raise ValueError(
-            f"column {name!r} holds texts, which are ordered alphabetically, but {text!r} looks "
-            "like a number or a date: make it numbers, or write dates as in 2024-01-31"
-        )
+def _check_text_order(name: Name, texts: list[str]) -> None:
+    if all(map(LIKE_AN_ISO_DATE.match, texts)):
+        return
+    for text in texts:
+        if LIKE_A_NUMBER.match(text):
+            raise ValueError(
+                f"column {name!r} holds text, which is ordered alphabetically, but {text!r} looks "
+                "like a number or a date: convert the column, or write dates as in 2024-01-31"
+            )
 
 
 def fit_comparison(leaf: Compare, kind: ColumnKind) -> tuple[str, Any] | bool:
-    """Return the relation and a value that the kind holds, or whether all its values meet it."""
+    """Return an equivalent relation and value that the kind can hold.
+
+    The result is a bool if all values of the kind meet the comparison, or none do.
+    """
     check_kinds(leaf, {kind.word})
     relation: str = leaf.relation
     if kind.name == "bool":
-        met = [truth for truth in (False, True) if RELATIONS[relation](truth, leaf.value)]
-        return ("==", met[0]) if len(met) == 1 else bool(met)
-    value, is_equal = floor_value(leaf, kind)
+        met = [held for held in (False, True) if RELATIONS[relation](held, leaf.value)]
+        if len(met) == 1:
+            return "==", met[0]
+        return bool(met)
+    value, is_exact = floor_value(leaf, kind)
     if relation in ("==", "!="):
-        return (relation, value) if is_equal else relation == "!="
+        return (relation, value) if is_exact else relation == "!="
     if value is None:  # all values of this kind are above it
         return relation in (">", ">=")
-    if not is_equal:
+    if not is_exact:
         relation = "<=" if relation in ("<", "<=") else ">"
     return relation, value
 
 
 def floor_value(leaf: Compare, kind: ColumnKind) -> tuple[Any, bool]:
-    """Return a condition's value, rounded down to a kind, and whether that changed nothing."""
+    """Return a condition's value rounded down to one that the kind can hold, and whether it is equal.
+
+    The value is None if it is below everything that the kind can hold.
+    """
     value: Any = leaf.value
     if kind.name == "text":
         return value, True
@@ -205,18 +216,20 @@ def floor_value(leaf: Compare, kind: ColumnKind) -> tuple[Any, bool]:
     if kind.name == "int":
         floored = min(math.floor(value), kind.high)
         return (floored, floored == value) if floored >= kind.low else (None, False)
-    return _floor_float(value, np.float32 if kind.name == "single" else np.float64)
+    dtype = np.float32 if kind.name == "single" else np.float64
+    return _floor_float(value, dtype)
 
 
 def _floor_float(value: Any, dtype: type) -> tuple[Any, bool]:
     with np.errstate(over="ignore"):
         try:
             nearest = dtype(value)
-        except OverflowError:  # a whole number that no float holds
+        except OverflowError:  # an integer beyond all floats
             nearest = dtype(math.copysign(math.inf, value))
         if float(nearest) > value:
             nearest = np.nextafter(nearest, dtype(-math.inf))
-    return float(nearest), float(nearest) == value
+    floored = float(nearest)
+    return floored, floored == value
 
 
 def _floor_decimal(value: Decimal, kind: ColumnKind) -> tuple[Decimal | None, bool]:

@@ -1,8 +1,8 @@
-"""From a problem and rows to arrays: which cell a row is in, and what every decision in a cell is
-worth.
+"""Compilation: a problem on rows becomes arrays of cells and coefficients.
 
-A *cell* is a set of rows that all rates treat alike: rows in the same slices. A population may come
-in pieces: totals add up and the cells of pieces are merged, so no step needs all rows at once.
+A *cell* is a set of rows that all rates treat alike: rows in the same slices. Coefficients say what
+each decision in a slice is worth. A population may come in pieces: their totals add up and their cells
+are merged, so no step needs all rows at once.
 """
 
 from __future__ import annotations
@@ -17,20 +17,16 @@ import numpy as np
 from ratebound.problem.columns import find_distinct
 from ratebound.problem.compiled import Block, Budget, Compiled
 from ratebound.problem.expand import Row, Threshold, expand
-from ratebound.problem.population import (
-    Pieces,
-    Population,
-    as_pieces,
-    collect_classes,
-)
+from ratebound.problem.population import Pieces, Population, as_pieces, collect_classes
 from ratebound.problem.problem import Problem
-from ratebound.problem.slices import Classes, Slice, slices_among, slices_by_decision
+from ratebound.problem.slices import Classes, Slice, list_decision_slices, list_denominator_slices
+from ratebound.rates.conditions import Name
 from ratebound.rates.sums import FIRST, Rate, Sum
 
-ROUNDING = 1e-12
-MOST_COEFFICIENTS = 2**29  # 4 GiB: they are dense, which suits up to a thousand constraints or so
+ROUNDING = 1e-12  # relative tolerance of sums of weights
+MOST_COEFFICIENTS = 2**29  # 4 GiB; they are dense, which suits up to about a thousand constraints
 
-BlockKey = tuple[float | str, Any]  # a threshold and a column of amounts
+BlockKey = tuple[float | str, Name | None]  # a threshold and a column of amounts
 PLAIN: BlockKey = (0.0, None)
 
 
@@ -42,9 +38,9 @@ def compile(problem: Problem, rows: Any, **others: Any) -> Compiled:
     problem : Problem
         The objective and the constraints.
     rows : Population, or list of Population
-        The rows that rates without ``on=`` are about; a list holds pieces of them.
+        The rows of rates without ``on=``; a list holds pieces of them.
     **others : Population, or list of Population
-        Other rows, by the names that rates use with ``on=``.
+        Other rows, by the names that rates give with ``on=``.
 
     Returns
     -------
@@ -85,8 +81,8 @@ def compile_pieces(
 ) -> Compiled:
     """Return the problem on pieces of populations.
 
-    Counts are out of `reference` rows, by default all that there are; goals are spelled out as in
-    `like`.
+    Counts without ``per=`` are scaled to `reference` rows, by default to all rows. With `like`, goals
+    and columns are not spelled out anew, so the constraints are the same.
     """
     if like is None:
         classes = Classes(*collect_classes(populations))
@@ -98,8 +94,7 @@ def compile_pieces(
     sums = [(piece, str(problem.objective)) for piece in objective.pieces]
     sums += [(row.sum, row.text) for row in rows]
     coefficients = _Coefficients(classes, populations, reference)
-    for sum_, text in sums:
-        coefficients.register(sum_, text)
+    coefficients.register_slices(sums)
     cell, bits = coefficients.assign_cells(populations)
     offset, scale = coefficients.fill_rows(sums)
     for index, row in enumerate(rows, start=len(objective.pieces)):
@@ -131,7 +126,10 @@ def _join_weights(populations: Mapping[str, Pieces]) -> Any:
 
 
 class _Coefficients:
-    """What all sums need to know of the rows, read once, and then their coefficients."""
+    """The coefficients of all sums, in three steps: register slices, read the rows, fill the sums.
+
+    The rows are read once, for all sums together.
+    """
 
     def __init__(
         self,
@@ -140,50 +138,50 @@ class _Coefficients:
         reference: Mapping[str, float] | None,
     ) -> None:
         self.classes = classes
-        self.totals: dict[str, float] = {}  # weight of each population
+        self.totals: dict[str, float] = {}  # the weight of each population
         for name, pieces in populations.items():
             weights = [piece.row_weights.sum() for piece in pieces]
             self.totals[name] = float(sum(weights))
         self.reference = dict(reference or self.totals)
-        # slices in which a decision is worth something, by index
+        # The slices in which a decision is worth something, with their indices.
         self.slices: dict[Slice, int] = {}
-        # of each slice, its weight times a column of amounts, or times 1 for None
-        self.weight: dict[tuple[Slice, Any], float] = {}
-        self.first_rate: dict[Slice, str] = {}  # for errors
-        self.amounts: dict[Any, Any] = {None: None}  # (n,) by column, 0 for rows that no cost needs
-        # by block, row, decision and slice
+        # The weight of each slice times a column of amounts, or its weight alone for None.
+        self.weight: dict[tuple[Slice, Name | None], float] = {}
+        self.rate_of_slice: dict[Slice, str] = {}  # for errors
+        # Columns of amounts (n,), which are 0 in rows that no cost needs.
+        self.amounts: dict[Name | None, Any] = {None: None}
+        # What a decision is worth, by block, row, decision and slice.
         self.worth: dict[tuple[BlockKey, int, int, int], float] = defaultdict(float)
-        self.offset = np.zeros(0)
-        self.scale = np.ones(0)
+        self.offset = np.zeros(0)  # (p+m,)
+        self.scale = np.ones(0)  # (p+m,)
 
-    # --- what is needed of the rows ---
+    # --- slices ---
 
-    def register(self, sum_: Sum, text: str) -> None:
-        """Register the slices of the rates of a sum."""
-        for rate in sum_.terms:
-            assert isinstance(rate, Rate)  # expand leaves no quotients
-            self._check_rate(rate, text)
-            if rate.among is not None:
-                for slice_ in slices_among(rate, self.classes):
-                    self._register_slice(rate, slice_, None)
-            for part in rate.counted:
-                by_decision = slices_by_decision(rate, part.event, self.classes)
-                depends_on_decision = len(set(by_decision)) > 1
-                for slice_ in _distinct_slices(by_decision):
-                    self._register_slice(rate, slice_, part.amounts)
-                    if depends_on_decision:
-                        self.slices.setdefault(slice_, len(self.slices))
+    def register_slices(self, sums: list[tuple[Sum, str]]) -> None:
+        """Register every slice whose weight or rows the sums need."""
+        for sum_, text in sums:
+            for rate in sum_.terms:
+                assert isinstance(rate, Rate)  # expand leaves no quotients
+                self._check_threshold(rate, text)
+                self._register_rate(rate)
 
-    def _register_slice(
-        self,
-        rate: Rate,
-        slice_: Slice,
-        amounts: Any,
-    ) -> None:
+    def _register_rate(self, rate: Rate) -> None:
+        if rate.among is not None:
+            for slice_ in list_denominator_slices(rate, self.classes):
+                self._register_slice(rate, slice_, None)
+        for part in rate.counted:
+            by_decision = list_decision_slices(rate, part.event, self.classes)
+            depends_on_decision = len(set(by_decision)) > 1
+            for slice_ in _distinct_slices(by_decision):
+                self._register_slice(rate, slice_, part.amounts)
+                if depends_on_decision:
+                    self.slices.setdefault(slice_, len(self.slices))
+
+    def _register_slice(self, rate: Rate, slice_: Slice, amounts: Name | None) -> None:
         self.weight[slice_, amounts] = 0.0
-        self.first_rate[slice_] = f"{rate}: population {rate.population!r}"
+        self.rate_of_slice[slice_] = f"{rate}: population {rate.population!r}"
 
-    def _check_rate(self, rate: Rate, text: str) -> None:
+    def _check_threshold(self, rate: Rate, text: str) -> None:
         at = rate.option("at", 0.0)
         moves_score = not isinstance(at, str) and at != 0
         if moves_score and len(self.classes.values) > 2:
@@ -198,18 +196,18 @@ class _Coefficients:
         """Return the cell of every row (n,) and the bits of every cell, and add up weights."""
         patterns: list[Any] = []
         cells: list[Any] = []
-        amounts: dict[Any, list[Any]] = {}
+        amounts: dict[Name, list[Any]] = {}
         for _, column in self.weight:
             if column is not None:
                 amounts[column] = []
         start = 0
         for name, pieces in populations.items():
-            columns_of: dict[Slice, list[Any]] = defaultdict(list)
+            columns_of_slice: dict[Slice, list[Name | None]] = defaultdict(list)
             for slice_, column in self.weight:
                 if slice_.population == name:
-                    columns_of[slice_].append(column)
+                    columns_of_slice[slice_].append(column)
             for piece in pieces:
-                bits = self._read_piece(piece, columns_of, amounts)
+                bits = self._read_piece(piece, columns_of_slice, amounts)
                 distinct, index = _find_patterns(bits)
                 patterns.append(distinct)
                 cells.append(index + start)
@@ -219,7 +217,7 @@ class _Coefficients:
         cell = index[np.concatenate(cells)].astype(np.int32)
         return cell, distinct.view(np.uint8).reshape(len(distinct), -1)
 
-    def _join_amounts(self, amounts: Mapping[Any, list[Any]]) -> None:
+    def _join_amounts(self, amounts: Mapping[Name, list[Any]]) -> None:
         for column, parts in amounts.items():
             self.amounts[column] = np.concatenate(parts)
             if not self.amounts[column].any():
@@ -230,15 +228,18 @@ class _Coefficients:
     def _read_piece(
         self,
         piece: Population,
-        columns_of: Mapping[Slice, list[Any]],
-        amounts: dict[Any, list[Any]],
+        columns_of_slice: Mapping[Slice, list[Name | None]],
+        amounts: dict[Name, list[Any]],
     ) -> Any:
-        """Return the bits of a piece's rows; add up its weights, and append its amounts."""
+        """Return the bits of a piece's rows; add up its weights, and append its amounts.
+
+        Every slice is read once. Amounts are read last, when it is known which rows need them.
+        """
         width = max(1, math.ceil(len(self.slices) / 8))
         bits = np.zeros((width, len(piece)), dtype=np.uint8)
-        priced: list[tuple[Slice, Any, Any]] = []
+        priced: list[tuple[Slice, Name, Any]] = []
         needed = {column: np.zeros(len(piece), dtype=bool) for column in amounts}
-        for slice_, columns in columns_of.items():
+        for slice_, columns in columns_of_slice.items():
             mask = self._read_slice(piece, slice_)
             index = self.slices.get(slice_)
             if index is not None:
@@ -247,14 +248,14 @@ class _Coefficients:
             for column in columns:
                 if column is None:
                     self.weight[slice_, None] += piece.weigh(mask)
-                else:  # amounts are read once it is known which rows need them
+                else:
                     needed[column] |= mask
                     priced.append((slice_, column, mask))
         for column, rows in needed.items():
-            of_rows = np.zeros(len(piece))
+            amounts_of_piece = np.zeros(len(piece))
             if rows.any():
-                of_rows = piece.amounts(column, rows)
-            amounts[column].append(of_rows)
+                amounts_of_piece = piece.amounts(column, rows)
+            amounts[column].append(amounts_of_piece)
         for slice_, column, mask in priced:
             weighted = piece.row_weights * amounts[column][-1]
             self.weight[slice_, column] += float(weighted[mask].sum())
@@ -264,7 +265,7 @@ class _Coefficients:
         try:
             return slice_.mask(piece, self.classes)
         except ValueError as error:
-            raise ValueError(f"{self.first_rate[slice_]}: {error}") from None
+            raise ValueError(f"{self.rate_of_slice[slice_]}: {error}") from None
 
     # --- coefficients ---
 
@@ -272,38 +273,40 @@ class _Coefficients:
         """Enter the coefficients of every sum as one row, and return offset and scale (p+m,)."""
         self.offset = np.zeros(len(sums))
         self.scale = np.ones(len(sums))
-        for number, (sum_, text) in enumerate(sums):
-            self._fill_row(number, sum_, text)
+        for row, (sum_, text) in enumerate(sums):
+            self.offset[row] += sum_.constant
+            for rate, coefficient in sum_.terms.items():
+                assert isinstance(rate, Rate)
+                self._add_rate(row, rate, coefficient, text)
         return self.offset, self.scale
 
-    def _fill_row(
+    def _add_rate(
         self,
-        number: int,
-        sum_: Sum,
+        row: int,
+        rate: Rate,
+        coefficient: float,
         text: str,
     ) -> None:
-        self.offset[number] += sum_.constant
-        for rate, coefficient in sum_.terms.items():
-            assert isinstance(rate, Rate)
-            share = self._share_of_one_row(rate, text)
-            largest = 0.0
-            for part in rate.counted:
-                key = (rate.option("at", 0.0), part.amounts)
-                by_decision = slices_by_decision(rate, part.event, self.classes)
-                self._add_part(number, key, by_decision, coefficient * share * part.price)
-                for slice_ in _distinct_slices(by_decision):
-                    largest += part.price * share * self.weight[slice_, part.amounts]
-            unit = 1.0
-            if rate.among is None:
-                unit = rate.option("per", self.reference[rate.population])
-            if rate.name == "cost":
-                self.scale[number] = largest
-            else:
-                self.scale[number] = max(self.scale[number], unit)
+        """Enter one term of a sum."""
+        value_of_row = self._value_of_one_row(rate, text)
+        largest = 0.0  # the rate if every counted event happens
+        for part in rate.counted:
+            key = (rate.option("at", 0.0), part.amounts)
+            by_decision = list_decision_slices(rate, part.event, self.classes)
+            self._add_part(row, key, by_decision, coefficient * value_of_row * part.price)
+            for slice_ in _distinct_slices(by_decision):
+                largest += part.price * value_of_row * self.weight[slice_, part.amounts]
+        unit = 1.0
+        if rate.among is None:
+            unit = rate.option("per", self.reference[rate.population])
+        if rate.name == "cost":
+            self.scale[row] = largest
+        else:
+            self.scale[row] = max(self.scale[row], unit)
 
     def _add_part(
         self,
-        number: int,
+        row: int,
         key: BlockKey,
         by_decision: list[Slice | None],
         worth: float,
@@ -311,35 +314,35 @@ class _Coefficients:
         """Enter one counted event: the first decision as offset, differences from it as worth."""
         first = by_decision[0]
         if first is not None:
-            self.offset[number] += worth * self.weight[first, key[1]]
+            self.offset[row] += worth * self.weight[first, key[1]]
         for decision, slice_ in enumerate(by_decision[1:]):
             if slice_ == first:
                 continue  # only differences between decisions matter
-            self._add_worth(number, key, decision, slice_, worth)
-            self._add_worth(number, key, decision, first, -worth)
+            self._add_worth(row, key, decision, slice_, worth)
+            self._add_worth(row, key, decision, first, -worth)
 
     def _add_worth(
         self,
-        number: int,
+        row: int,
         key: BlockKey,
         decision: int,
         slice_: Slice | None,
         worth: float,
     ) -> None:
         if slice_ is not None:
-            self.worth[key, number, decision, self.slices[slice_]] += worth
+            self.worth[key, row, decision, self.slices[slice_]] += worth
 
-    def _share_of_one_row(self, rate: Rate, text: str) -> float:
-        """Return what one counted row adds to the rate."""
+    def _value_of_one_row(self, rate: Rate, text: str) -> float:
+        """Return what one counted row of weight 1 adds to the rate."""
         name = rate.population
         if rate.among is None:
             return rate.option("per", self.reference[name]) / self.totals[name]
-        slices = slices_among(rate, self.classes)
-        rows = sum(self.weight[slice_, None] for slice_ in slices)
-        if rows > 0:
-            return 1 / rows
+        slices = list_denominator_slices(rate, self.classes)
+        weight = sum(self.weight[slice_, None] for slice_ in slices)
+        if weight > 0:
+            return 1 / weight
         where = f"where {rate.condition}" if str(rate.condition) else "at all"
-        if any(len(slice_.by_label) > 1 for slice_ in slices):
+        if any(len(slice_.table) > 1 for slice_ in slices):
             where += " that has a label it counts"
         raise ValueError(
             f"{rate}: population {name!r} has no row (or no weight) {where}, so this rate does not "
@@ -349,7 +352,10 @@ class _Coefficients:
     # --- results ---
 
     def make_blocks(self) -> tuple[Block, ...]:
-        keys = list(dict.fromkeys(key for key, *_ in self.worth)) or [PLAIN]
+        """Return the coefficients as arrays, one block for each threshold and column of amounts."""
+        keys = list(dict.fromkeys(key for key, *_ in self.worth))
+        if not keys:
+            keys = [PLAIN]  # decisions change nothing
         rows = len(self.offset)
         decisions = len(self.classes.values)
         shape = (rows, decisions - 1, len(self.slices))
@@ -363,9 +369,9 @@ class _Coefficients:
         for (key, *index), worth in self.worth.items():
             coefficients[key][tuple(index)] = worth
         blocks = []
-        for at, column in keys:
-            block = Block(at, self.amounts[column], coefficients[at, column])
-            blocks.append(block)
+        for key in keys:
+            at, column = key
+            blocks.append(Block(at, self.amounts[column], coefficients[key]))
         return tuple(blocks)
 
     def find_thresholds(self, rows: Iterable[Row]) -> dict[str, Budget]:
@@ -376,38 +382,42 @@ class _Coefficients:
                 thresholds[row.threshold.name] = self._find_budget(row.threshold)
         return thresholds
 
-    def _find_budget(self, budget: Threshold) -> Budget:
-        """Return the weight of rows above a threshold."""
-        rate = budget.rate
+    def _find_budget(self, threshold: Threshold) -> Budget:
+        """Return the weight of rows that a learned threshold lets pass."""
+        rate = threshold.rate
         if len(self.classes.values) > 2:
-            raise ValueError(f"{rate}: a threshold orders rows by one score: it takes two classes")
-        by_decision = slices_by_decision(rate, rate.counted[0].event, self.classes)
+            raise ValueError(
+                f"{rate}: a learned threshold ranks rows by one score, so it takes two classes"
+            )
+        by_decision = list_decision_slices(rate, rate.counted[0].event, self.classes)
         (slice_,) = _distinct_slices(by_decision)
         weight = self.weight[slice_, None]
-        rows = weight
+        unit = weight
         if rate.among is None:
-            rows = 1 / self._share_of_one_row(rate, str(rate))
-        wanted = budget.share * rows
-        if wanted > weight * (1 + ROUNDING) or weight == 0:
+            unit = 1 / self._value_of_one_row(rate, str(rate))
+        passed = threshold.share * unit
+        if passed > weight * (1 + ROUNDING) or weight == 0:
             raise ValueError(
-                f"{rate}: there are no rows, or fewer than {budget.share:g}: ask for fewer rows, "
+                f"{rate}: there are no rows, or fewer than {threshold.share:g}: ask for fewer rows, "
                 "or for a share of them, as in precision(top=0.1)"
             )
-        return Budget(self.slices[slice_], wanted, budget.at_most)
+        return Budget(self.slices[slice_], passed, threshold.at_most)
 
 
 def _find_patterns(bits: Any) -> tuple[Any, Any]:
-    """Return the distinct rows of bits as single values, and each row's index."""
+    """Return the distinct rows of bits (n, bytes), each as one value of bytes, and every row's index."""
     width = bits.shape[1]
     if width > 8:
         rows = np.ascontiguousarray(bits).view(f"V{width}")
         return np.unique(rows.ravel(), return_inverse=True)
+    # Up to 64 slices, numbering the rows byte by byte is faster than sorting them.
     code = np.zeros(len(bits), dtype=np.int64)
     for column in bits.T:
         _, code = find_distinct(256 * code + column)
     example = np.zeros(code.max() + 1, dtype=np.int64)
     example[code] = np.arange(len(code))
-    return np.ascontiguousarray(bits[example]).view(f"V{width}").ravel(), code
+    distinct = np.ascontiguousarray(bits[example]).view(f"V{width}")
+    return distinct.ravel(), code
 
 
 def _distinct_slices(by_decision: list[Slice | None]) -> list[Slice]:

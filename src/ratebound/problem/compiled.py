@@ -1,7 +1,7 @@
 """A problem on rows: decisions become counts, and values are ``offset + counts · coefficients``.
 
-Scores are (K, A, n) for K models: A = 1 for two classes, where a score of 0 or more is a yes; else
-one for each class, where the largest decides, and the later of equals. Decisions are indices of
+Scores are (K, A, n) for K models. With two classes A is 1, and a score of 0 or more is a yes. Else A is
+the number of decisions D: the largest score decides, and the later of equals. Decisions are indices of
 classes (K, n).
 """
 
@@ -23,34 +23,34 @@ if TYPE_CHECKING:
     from ratebound.problem.slices import Classes
 
 CHUNK = 1024  # cells whose bits are unpacked at a time, so that cells x slices never exist at once
-EXACT_IN_SINGLE = 2**24  # whole numbers up to here add up exactly in single precision
-CODE_BITS = 31  # slices that a code of cells takes before it is renumbered
-ROUNDING = 1e-12
+EXACT_IN_SINGLE = 2**24  # integers up to here add up exactly in single precision
+CODE_BITS = 31  # slices in a code of cells before the codes are renumbered
+ROUNDING = 1e-12  # relative tolerance of sums of weights
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The worth of decisions at one threshold, in units of a column of amounts if costs use it."""
+    """What decisions at one threshold are worth, for each unit of a column of amounts."""
 
     at: float | str  # a number, or the name of a learned threshold
-    amounts: Any  # (n,) beside the weights, or None
-    coefficients: Any  # (p+m, D-1, slices): of each decision, less the first
+    amounts: Any  # (n,) factors of the weights, or None
+    coefficients: Any  # (p+m, D-1, slices): each decision's worth minus the first one's
 
 
 class Budget(NamedTuple):
-    """How a learned threshold follows from scores: rows of a slice above it weigh this much."""
+    """The weight of the rows of a slice that a learned threshold lets pass."""
 
     slice: int
     weight: float
-    at_most: bool  # else at least this much
+    at_most: bool  # whether they weigh at most this much, or at least
 
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
     """Hold a problem on rows as arrays; `compile` makes it.
 
-    There are p pieces of the objective and then m constraints, which are met if they are at most 0;
-    n rows, and D decisions.
+    The objective has p pieces, and there are m constraints, each met if its violation is at most 0.
+    There are n rows and D decisions.
 
     Examples
     --------
@@ -67,16 +67,16 @@ class Compiled:
     populations: Mapping[str, Pieces]
     classes: Classes
     objective: Objective
-    rows: tuple[Row, ...]  # (m,) what each constraint's row stands for
-    cell: Any  # (n,) of every row, populations one after another
+    rows: tuple[Row, ...]  # (m,) one for each bound
+    cell: Any  # (n,) the cell of every row, populations one after another
     bits: Any  # (cells, ceil(slices / 8)) packed: whether a cell is in a slice
     slices: int
     blocks: tuple[Block, ...]
-    offset: Any  # (p+m,)
-    scale: Any  # (p+m,) the unit in which violations compare: 1 for shares, else of counts or costs
+    offset: Any  # (p+m,) the values if every row gets the first decision
+    scale: Any  # (p+m,) the unit of each violation: 1 for shares, larger for counts and costs
     weights: Any  # (n,) or None
-    thresholds: dict[str, Budget]  # that are learned, by name
-    reference: dict[str, float]  # how many rows of each population counts are out of
+    thresholds: dict[str, Budget]  # learned thresholds by name
+    reference: dict[str, float]  # the rows of each population that counts are scaled to
 
     def __repr__(self) -> str:
         sizes = f"{len(self.cell):,} rows, {len(self.bits):,} cells, {self.slices:,} slices"
@@ -93,7 +93,7 @@ class Compiled:
     # --- cells and slices ---
 
     def unpack_cells(self, start: int, stop: int) -> Any:
-        """Return which of some cells are in which slices (stop - start, slices), as 0 or 1."""
+        """Return 1 where a cell is in a slice, else 0 (stop - start, slices)."""
         return np.unpackbits(self.bits[start:stop], axis=1, count=self.slices)
 
     def per_slice(self, counts: Any) -> Any:
@@ -101,7 +101,7 @@ class Compiled:
         flat = counts.reshape(-1, len(self.bits))
         total = np.zeros((len(flat), self.slices))
         are_whole = not (flat % 1).any() and np.abs(flat).sum() < EXACT_IN_SINGLE
-        precision = np.float32 if are_whole else np.float64  # the one is three times as fast
+        precision = np.float32 if are_whole else np.float64  # single is three times as fast
         numbers = flat.astype(precision)
         for start in range(0, len(self.bits), CHUNK):
             stop = start + CHUNK
@@ -114,7 +114,8 @@ class Compiled:
         flat = worth.reshape(-1, self.slices)
         parts = []
         for start in range(0, len(self.bits), CHUNK):
-            parts.append(flat @ self.unpack_cells(start, start + CHUNK).T)
+            inside = self.unpack_cells(start, start + CHUNK)
+            parts.append(flat @ inside.T)
         total = np.concatenate(parts, axis=1)
         return total.reshape(*worth.shape[:-1], len(self.bits))
 
@@ -126,51 +127,34 @@ class Compiled:
         Parameters
         ----------
         scores : array
-            Of one model (n,) or K models (K, n); with D > 2 decisions (D, n) or (K, D, n).
+            Scores (n,) of one model, or (K, n) of K models. With D > 2 decisions (D, n) or (K, D, n).
         thresholds : mapping, default=None
-            Thresholds (K, D-1) that are learned, by name.
+            Learned thresholds (K, D-1) by name.
 
         Returns
         -------
         array of shape (B, K, D-1, cells)
-            For each block of coefficients and each model. Counts add up.
+            The counts of each block of coefficients and each model. Counts add up.
         """
         scores = self.check_scores(scores)
-        chosen = self.choose_thresholds(scores)
-        if thresholds is not None:
-            chosen |= thresholds
+        learned = self.choose_thresholds(scores) | dict(thresholds or {})
         counts = []
         for block in self.blocks:
-            at = self._find_threshold(block, chosen)
+            at = _broadcast_thresholds(scores, _find_threshold(block, learned))
             counts.append(self._count_models(block, scores, at))
         return np.array(counts, dtype=float)
 
-    def _find_threshold(self, block: Block, chosen: Mapping[str, Any]) -> Any:
-        if not isinstance(block.at, str):
-            return block.at
-        if block.at not in chosen:
-            raise ValueError(
-                f"the threshold {block.at!r} is learned: pass thresholds={{{block.at!r}: ...}}"
-            )
-        return chosen[block.at]
-
-    def _count_models(
-        self,
-        block: Block,
-        scores: Any,
-        at: Any,
-    ) -> list[Any]:
+    def _count_models(self, block: Block, scores: Any, at: Any) -> list[Any]:
         """Count one model after another, so that the decisions of all never exist at once."""
-        at = _broadcast_thresholds(scores, at)
         counts = []
         for model in range(len(scores)):
             one = slice(model, model + 1)
             decisions = decide(scores[one], at[one])
-            counts.append(self._count(block, decisions[0]))
+            counts.append(self._count_model(block, decisions[0]))
         return counts
 
     def count_decisions(self, decisions: Any) -> Any:
-        """Return the same for decisions.
+        """Return the same counts for decisions.
 
         Parameters
         ----------
@@ -180,34 +164,34 @@ class Compiled:
         Returns
         -------
         array of shape (B, K, D-1, cells)
-            As of `count`.
+            As `count` returns them.
         """
         if any(block.at != 0 for block in self.blocks):
             raise ValueError(
                 "these constraints move the threshold, so they need scores, not decisions"
             )
         decisions = np.atleast_2d(decisions)
-        is_fit = decisions.dtype.kind in "biu" and decisions.shape[1:] == self.cell.shape
-        if not is_fit or decisions.min() < 0 or decisions.max() >= self.decisions:
+        are_indices = decisions.dtype.kind in "biu" and decisions.shape[1:] == self.cell.shape
+        if not are_indices or decisions.min() < 0 or decisions.max() >= self.decisions:
             raise ValueError(
                 f"decisions are indices of classes, one for each of {len(self.cell):,} rows"
             )
         counts = []
         for block in self.blocks:
             for model in decisions:
-                counts.append(self._count(block, model))
+                counts.append(self._count_model(block, model))
         shape = (len(self.blocks), len(decisions), self.decisions - 1, len(self.bits))
         return np.array(counts, dtype=float).reshape(shape)
 
-    def _count(self, block: Block, decisions: Any) -> Any:
-        """Count one model's decisions (n,) by cell (D-1, cells)."""
+    def _count_model(self, block: Block, decisions: Any) -> Any:
+        """Return the counts (D-1, cells) of one model's decisions (n,)."""
         cells = len(self.bits)
         index = self.cell + decisions.astype(np.int64) * cells
         counts = np.bincount(index, self.weight_of(block), self.decisions * cells)
         return counts[cells:].reshape(self.decisions - 1, cells)
 
     def weight_of(self, block: Block) -> Any:
-        """Return the weight of every row times its amount (n,); None if all are 1."""
+        """Return the weight of every row (n,) times its amount; None if all are 1."""
         if block.amounts is None:
             return self.weights
         if self.weights is None:
@@ -215,16 +199,16 @@ class Compiled:
         return block.amounts * self.weights
 
     def weigh_cells(self, block: Block) -> Any:
-        """Return the weight of every cell (cells,), times its rows' amounts."""
+        """Return the weight of every cell (cells,), with the amounts of its rows."""
         return np.bincount(self.cell, self.weight_of(block), len(self.bits))
 
     def values(self, counts: Any) -> Any:
-        """Return the values of counts.
+        """Return the values that belong to counts.
 
         Parameters
         ----------
         counts : array of shape (B, K, D-1, cells)
-            As `count` returns them, or sums of several.
+            As `count` returns them, or a sum of several.
 
         Returns
         -------
@@ -268,41 +252,42 @@ class Compiled:
         return 3 if self.decisions > 2 else 2
 
     def check_scores(self, scores: Any) -> Any:
-        """Return scores as users give them, (n,), (K, n), (D, n) or (K, D, n), as (K, A, n)."""
+        """Return scores (n,), (K, n), (D, n) or (K, D, n) as finite floats (K, A, n)."""
         array = np.asarray(scores)
         shaped = array if array.ndim == self._score_axes else array[None]
-        answers = self.decisions
-        if self.decisions == 2:
-            answers = 1
-            shaped = shaped[:, None]
         rows = len(self.cell)
-        is_fit = shaped.ndim == 3 and shaped.shape[1:] == (answers, rows)
-        if array.dtype.kind not in "biuf" or not is_fit:
-            wanted = f"({answers}, {rows:,})" if answers > 1 else f"({rows:,},)"
+        wanted: tuple[int, ...] = (self.decisions, rows)
+        if self.decisions == 2:
+            wanted = (rows,)
+        if array.dtype.kind not in "biuf" or shaped.shape[1:] != wanted:
+            sizes = ", ".join(f"{size:,}" for size in wanted)
             raise ValueError(
-                f"scores of shape {array.shape}: expected {wanted} numbers for each model"
+                f"scores of shape {array.shape}: expected ({sizes}) numbers for each model"
             )
         if not np.isfinite(shaped).all():
             raise ValueError("scores hold NaN or infinite values, so there is no decision to count")
-        return shaped if shaped.dtype.kind == "f" else shaped.astype(float)
+        if shaped.dtype.kind != "f":
+            shaped = shaped.astype(float)
+        if self.decisions == 2:
+            return shaped[:, None]
+        return shaped
 
     def choose_thresholds(self, scores: Any) -> dict[str, Any]:
-        """Return the best threshold (K, D-1) for these scores, of every one that has a budget."""
-        chosen = {}
+        """Return the best value (K, D-1) of every learned threshold that has a budget, by name."""
+        learned = {}
         for name, budget in self.thresholds.items():
             inside = self._is_in_slice(budget.slice)[self.cell].astype(bool)
             weights = np.ones(int(inside.sum()))
             if self.weights is not None:
                 weights = self.weights[inside]
-            choose = _lowest_within if budget.at_most else _highest_above
             thresholds = []
             for model in scores:
-                thresholds.append([choose(budget.weight, model[0][inside], weights)])
-            chosen[name] = np.array(thresholds)
-        return chosen
+                thresholds.append([_spend_budget(budget, model[0][inside], weights)])
+            learned[name] = np.array(thresholds)
+        return learned
 
     def _is_in_slice(self, index: int) -> Any:
-        """Return whether each cell is in a slice (cells,), as 0 or 1."""
+        """Return 1 where a cell is in the slice, else 0 (cells,)."""
         byte = self.bits[:, index // 8]
         shift = 7 - index % 8
         return (byte >> shift) & 1
@@ -310,36 +295,37 @@ class Compiled:
     # --- bounds ---
 
     def least_values(self) -> Any:
-        """Return the least value (p+m,) of every row by any decisions, each block by its own."""
+        """Return a lower limit (p+m,) of every value: the best decision in each cell and block."""
         total = self.offset.copy()
         for block in self.blocks:
             weight = self.weigh_cells(block)
             for row, worth in enumerate(block.coefficients):
-                values, pattern_of_cell = self.worth_by_pattern(worth)
+                values, pattern_of_cell = self._find_worth(worth)
                 weight_of_pattern = np.bincount(pattern_of_cell, weight, len(values))
                 total[row] += weight_of_pattern @ values.min(axis=1)
         return total
 
-    def worth_by_pattern(self, worth: Any) -> tuple[Any, Any]:
-        """Return one row's worth of decisions (patterns, D), and every cell's pattern.
+    def _find_worth(self, worth: Any) -> tuple[Any, Any]:
+        """Return what each decision is worth in each pattern (patterns, D), and every cell's pattern.
 
-        A *pattern* is a set of cells that are in the same of the slices that the row uses.
+        A *pattern* is a set of cells that share all slices in which a decision is worth something. One
+        constraint uses few slices, so there are far fewer patterns than cells.
         """
         code = np.zeros(len(self.bits), dtype=np.int64)
         used = np.flatnonzero(worth.any(axis=0))
         for number, index in enumerate(used.tolist(), start=1):
             code = 2 * code + self._is_in_slice(index)
-            if number % CODE_BITS == 0:  # before codes overflow
+            if number % CODE_BITS == 0:  # so that codes do not overflow
                 _, code = find_distinct(code)
         _, pattern_of_cell = find_distinct(code)
-        example = np.zeros(pattern_of_cell.max() + 1, dtype=np.int64)
+        example = np.zeros(pattern_of_cell.max() + 1, dtype=np.int64)  # a cell of each pattern
         example[pattern_of_cell] = np.arange(len(pattern_of_cell))
         inside = np.unpackbits(self.bits[example], axis=1, count=self.slices)
-        of_first = np.zeros((len(example), 1))
-        of_others = inside[:, used] @ worth[:, used].T
-        return np.hstack([of_first, of_others]), pattern_of_cell
+        worth_of_first = np.zeros((len(example), 1))
+        worth_of_others = inside[:, used] @ worth[:, used].T
+        return np.hstack([worth_of_first, worth_of_others]), pattern_of_cell
 
-    # --- the same on other rows ---
+    # --- the same problem on other rows ---
 
     def select(self, rows: Any) -> Compiled:
         """Compile the same problem on some of the rows.
@@ -352,7 +338,7 @@ class Compiled:
         Returns
         -------
         Compiled
-            Groups are as on all rows, and counts are out of as many.
+            The groups are the same as on all rows, and counts are scaled to all rows.
         """
         from ratebound.problem.compile import compile_pieces
 
@@ -388,33 +374,31 @@ def decide(scores: Any, at: Any = 0.0) -> Any:
 
 
 def _broadcast_thresholds(scores: Any, at: Any) -> Any:
-    """Return thresholds (K, D-1) of every model; class 0 has none."""
+    """Return the thresholds (K, D-1) of every model; the first decision has none."""
     shape = (len(scores), max(1, scores.shape[1] - 1))
     return np.broadcast_to(np.asarray(at, dtype=scores.dtype), shape)
 
 
-def _lowest_within(
-    weight: float,
-    scores: Any,
-    weights: Any,
-) -> float:
-    """Return the lowest threshold that at most this weight of rows passes."""
-    order = np.argsort(-scores, kind="stable")
-    passed = np.cumsum(weights[order])
-    first = int(np.searchsorted(passed, weight, side="right"))
-    if first == len(scores):
-        return float(scores.min())
-    return float(np.nextafter(scores[order[first]], np.inf))
+def _find_threshold(block: Block, learned: Mapping[str, Any]) -> Any:
+    if not isinstance(block.at, str):
+        return block.at
+    if block.at not in learned:
+        raise ValueError(
+            f"the threshold {block.at!r} is learned: pass thresholds={{{block.at!r}: ...}}"
+        )
+    return learned[block.at]
 
 
-def _highest_above(
-    weight: float,
-    scores: Any,
-    weights: Any,
-) -> float:
-    """Return the highest threshold that at least this weight of rows passes."""
+def _spend_budget(budget: Budget, scores: Any, weights: Any) -> float:
+    """Return the lowest threshold within a budget, or the highest that passes enough rows."""
     order = np.argsort(-scores, kind="stable")
+    descending = scores[order]
     passed = np.cumsum(weights[order])
-    last = int(np.searchsorted(passed, weight * (1 - ROUNDING)))
-    last = min(last, len(order) - 1)
-    return float(scores[order[last]])
+    if budget.at_most:
+        first_beyond = int(np.searchsorted(passed, budget.weight, side="right"))
+        if first_beyond == len(scores):
+            return float(descending[-1])
+        return float(np.nextafter(descending[first_beyond], np.inf))
+    last = int(np.searchsorted(passed, budget.weight * (1 - ROUNDING)))
+    last = min(last, len(scores) - 1)
+    return float(descending[last])

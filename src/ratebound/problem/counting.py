@@ -1,4 +1,4 @@
-"""Counting rows into lines: arrays and populations in memory, or a data frame by its own engine."""
+"""Counting rows into lines: arrays in memory, or a data frame by its own engine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def count_lines(
     Parameters
     ----------
     problem : Problem
-        Whose constraints and objective say which rows are alike.
+        The problem, which says what rows have to be counted apart.
     rows : mapping of arrays, or data frame
         The columns that the problem names, labels and decisions.
     label : str, default=None
@@ -41,9 +41,9 @@ def count_lines(
     weight : str, default=None
         The column of weights. By default each row counts once.
     by : iterable of column names and conditions, default=()
-        What else the lines are kept by, such as the groups of a report.
+        More keys of the lines, such as the groups of a report.
     population : str, default="train"
-        Which of the problem's populations the rows are.
+        The name that the problem gives to this population.
 
     Examples
     --------
@@ -60,16 +60,17 @@ def count_lines(
         label = None
     elif label is None:
         raise ValueError(f"the problem needs labels: name their column, as in label='y'\n{problem}")
-    is_table = is_frame(rows)
-    _check_columns(needs, list_names(rows) if is_table else list(rows), label, decision, weight)
-    if is_table:
-        from ratebound.problem.frames import count_frame  # which imports narwhals
+    is_data_frame = is_frame(rows)
+    names = list_names(rows) if is_data_frame else list(rows)
+    _check_columns(needs, names, label, decision, weight)
+    if is_data_frame:
+        from ratebound.problem.frames import count_frame  # imports narwhals
 
         return count_frame(needs, rows, label, decision, weight)
-    people = Population(columns=rows, allow_absent=True)
-    labels = np.ones(len(people), dtype=int) if label is None else rows[label]
-    weights = people.row_weights if weight is None else people.amounts(weight, np.True_)
-    return count_rows(needs, people, labels, rows[decision], weights)
+    table = Population(columns=rows, allow_absent=True)
+    labels = np.ones(len(table), dtype=int) if label is None else rows[label]
+    weights = table.row_weights if weight is None else table.amounts(weight, np.True_)
+    return count_rows(needs, table, labels, rows[decision], weights)
 
 
 def count_rows(
@@ -81,13 +82,17 @@ def count_rows(
 ) -> Lines:
     """Count rows in memory, each with a label and a decision, into lines that know their rows."""
     masks = [rows.mask(leaf) for leaf in needs.conditions]
-    encoded = [rows.encode(name) for name in needs.columns]
-    encoded += [encode_values(labels), encode_values(decisions)]
-    first, line_of_row = fold([*masks, *(column.codes for column in encoded)])
+    columns = [rows.encode(name) for name in needs.columns]
+    columns += [encode_values(labels), encode_values(decisions)]
+    codes = [column.codes for column in columns]
+    first, line_of_row = fold([*masks, *codes])
     keys = [mask[first].tolist() for mask in masks]
-    keys += [column.decode()[first].tolist() for column in encoded]
-    sums = [np.bincount(line_of_row), np.bincount(line_of_row, weights)]
-    sums.append(np.bincount(line_of_row, weights**2))
+    keys += [column.decode()[first].tolist() for column in columns]
+    sums = [
+        np.bincount(line_of_row),
+        np.bincount(line_of_row, weights),
+        np.bincount(line_of_row, weights**2),
+    ]
     for name in needs.amounts:
         amounts = rows.amounts(name, np.True_)
         sums.append(np.bincount(line_of_row, weights * amounts))

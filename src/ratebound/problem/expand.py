@@ -1,8 +1,7 @@
-"""The one place where shorthand becomes sums that are at most 0: goals, columns, ranges, ratios,
-areas.
+"""Expansion: goals, columns, ranges, ratios, areas and thresholds become sums that are at most 0.
 
-After it nothing asks what type of constraint something is. What a ratio or a learned threshold was
-stays beside each row, for display and for choosing the threshold.
+No later step asks what type of constraint something is. But each row keeps the ratio or the learned
+threshold that it stands for, for reports and for choosing the threshold.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ratebound.problem.comparison import kind_of_value
 from ratebound.problem.objectives import Objective, build_objective
 from ratebound.problem.population import Pieces
 from ratebound.problem.problem import Problem
-from ratebound.problem.slices import Classes, Slice, check_rate, slices_among
+from ratebound.problem.slices import Classes, Slice, check_rate, list_denominator_slices
 from ratebound.rates.conditions import (
     EVERYONE,
     Condition,
@@ -46,19 +45,19 @@ from ratebound.rates.sums import (
 )
 from ratebound.rates.table import KINDS, split_ratio
 
-MOST_GROUPS = 100  # that a column may make without being listed
-OTHER_GROUP = column(STAND_IN) == 1  # beside one whose rows are counted
-EXAMPLE_LEVEL = 0.7  # of two ratios, in the error that asks for one
+MOST_GROUPS = 100  # in a column whose values are not listed
+OTHER_GROUP = column(STAND_IN) == 1  # for goals that compare a group with another one
+EXAMPLE_LEVEL = 0.7  # in the error that asks for a level between two ratios
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """How a learned threshold follows from scores: a share of some rows is above it."""
+    """A threshold that is learned from scores, so that a share of some rows is above it."""
 
     name: str
-    rate: Rate  # linear, at the threshold
-    share: float  # of its rows, or with `per` of as many
-    at_most: bool  # else at least this share
+    rate: Rate  # how many rows are above it
+    share: float  # the bound of the rate
+    at_most: bool  # whether the rate is at most this, or at least
 
 
 @dataclass(frozen=True)
@@ -68,30 +67,23 @@ class Row:
     sum: Sum
     text: str
     constraint: int  # its index among the problem's constraints
-    ratio: Quotient | None = None  # what reports show, if it was cross-multiplied
-    threshold: Threshold | None = None  # whose budget it is
+    ratio: Quotient | None = None  # the ratio that was cross-multiplied, which reports show
+    threshold: Threshold | None = None  # the learned threshold that the row bounds
     computed: Computed | None = None  # a function whose value a game adds to the row
 
 
 def expand(
-    problem: Problem,
-    populations: Mapping[str, Pieces],
-    classes: Classes,
+    problem: Problem, populations: Mapping[str, Pieces], classes: Classes
 ) -> tuple[Objective, list[Row]]:
     """Return the objective as a function of linear sums, and a row for every bound."""
     rows: list[Row] = []
-    check = partial(check_rate, classes=classes)
-    for index, stated in enumerate(problem.constraints):
+    for index, statement in enumerate(problem.constraints):
         try:
-            check_populations(stated.rates, populations)
-            for constraint in spell_out(stated, populations, classes):
-                constraint.check_limits()
-                for end in constraint.map(check).ends:
-                    rows += _make_rows(end, index, problem.levels)
+            rows += _expand_statement(statement, index, problem.levels, populations, classes)
         except (ValueError, TypeError) as error:
             message = str(error)
-            if str(stated) not in message:
-                message = f"{stated}: {message}"
+            if str(statement) not in message:
+                message = f"{statement}: {message}"
             raise ValueError(message) from None
     objective = problem.objective
     check_populations(objective.rates, populations)
@@ -102,7 +94,26 @@ def expand(
         objective = Shape(objective.name, tuple(parts))
     elif any(map(mentions_every_value, objective.rates)):
         raise ValueError(f"{objective} is a number for every value: write smallest({objective})")
-    return build_objective(problem.sense, objective.map(check), as_quotient), rows
+    checked = objective.map(partial(check_rate, classes=classes))
+    return build_objective(problem.sense, checked, as_quotient), rows
+
+
+def _expand_statement(
+    statement: Constraint | Goal,
+    index: int,
+    levels: Mapping[str, float],
+    populations: Mapping[str, Pieces],
+    classes: Classes,
+) -> list[Row]:
+    """Return the rows of one of the problem's constraints."""
+    check_populations(statement.rates, populations)
+    rows = []
+    for constraint in spell_out(statement, populations, classes):
+        constraint.check_limits()
+        checked = constraint.map(partial(check_rate, classes=classes))
+        for end in checked.ends:
+            rows += _make_rows(end, index, levels)
+    return rows
 
 
 def check_populations(rates: Iterable[Rate], populations: Mapping[str, Pieces]) -> None:
@@ -110,9 +121,10 @@ def check_populations(rates: Iterable[Rate], populations: Mapping[str, Pieces]) 
     for rate in rates:
         name = rate.population
         if name not in populations:
+            known = ", ".join(map(repr, populations))
             raise ValueError(
-                f"{rate}: population {name!r} is not given, only "
-                f"{', '.join(map(repr, populations))}: pass it by its name, {name}=..."
+                f"{rate}: population {name!r} is not given, only {known}: "
+                f"pass it by its name, {name}=..."
             )
 
 
@@ -120,43 +132,41 @@ def check_populations(rates: Iterable[Rate], populations: Mapping[str, Pieces]) 
 
 
 def spell_out(
-    stated: Constraint | Goal,
-    populations: Mapping[str, Pieces],
-    classes: Classes,
+    statement: Constraint | Goal, populations: Mapping[str, Pieces], classes: Classes
 ) -> list[Constraint]:
-    """Return a constraint for every group, value and class that it mentions."""
-    if isinstance(stated, Constraint):
-        return _spell_out_column(stated, populations)
-    pieces = populations[stated.population]
-    groups = _list_groups(stated, pieces)
+    """Return a constraint for every group, value and class that a statement stands for."""
+    if isinstance(statement, Constraint):
+        return _spell_out_column(statement, populations)
+    pieces = populations[statement.population]
+    groups = _list_groups(statement, pieces)
     constraints: list[Constraint] = []
-    for of in _list_classes(stated, classes):
-        large = _drop_small(stated, groups, of, pieces, classes)
-        _check_number(stated, large)
-        constraints += stated.spell_out(large, **of)
+    for goal in _split_classes(statement, classes):
+        large_groups = _drop_small_groups(goal, groups, pieces, classes)
+        _check_group_count(goal, large_groups)
+        constraints += goal.spell_out(large_groups)
     return constraints
 
 
-def _list_classes(goal: Goal, classes: Classes) -> list[dict[str, Value]]:
-    """Return the option ``of=`` for each class that the goal is about."""
+def _split_classes(goal: Goal, classes: Classes) -> list[Goal]:
+    """Return a goal for each class, if the goal names none of several."""
     if not goal.lacks_class or classes.labels == 2:
-        return [{}]
-    return [{"of": value} for value in classes.values[: classes.labels]]
+        return [goal]
+    return [goal.with_class(value) for value in classes.values[: classes.labels]]
 
 
 def _list_groups(goal: Goal, pieces: Pieces) -> list[Condition]:
     groups: list[Condition] = []
     if dict(goal.options).get("intersection"):
         names = [group.column for group in goal.groups]  # type: ignore[attr-defined]
-        groups = _groups_of_columns(pieces, names)
-        _warn_of_absent(goal, pieces, names, len(groups))
+        groups = _make_groups(pieces, names)
+        _warn_about_empty_groups(goal, pieces, names, len(groups))
     else:
         for group in goal.groups:
             groups += _split_group(pieces, group)
     return groups
 
 
-def _check_number(goal: Goal, groups: list[Condition]) -> None:
+def _check_group_count(goal: Goal, groups: list[Condition]) -> None:
     columns = [group.column for group in goal.groups if isinstance(group, Every)]
     if columns and len(groups) > MOST_GROUPS:
         raise ValueError(
@@ -165,20 +175,21 @@ def _check_number(goal: Goal, groups: list[Condition]) -> None:
         )
 
 
-def _warn_of_absent(
+def _warn_about_empty_groups(
     goal: Goal,
     pieces: Pieces,
     names: list[Name],
-    present: int,
+    group_count: int,
 ) -> None:
-    """Warn about combinations of values that no row has: nothing is constrained there."""
-    possible = math.prod(len(_groups_of_columns(pieces, [name])) for name in names)
-    if possible > present:
+    """Warn about combinations of values that no row has, which nothing constrains."""
+    sizes = [len(_make_groups(pieces, [name])) for name in names]
+    possible = math.prod(sizes)
+    if possible > group_count:
         message = (
-            f"{goal}: {possible - present:,} of {possible:,} combinations have no row, "
+            f"{goal}: {possible - group_count:,} of {possible:,} combinations have no row, "
             "so they are left out"
         )
-        warnings.warn(message, stacklevel=6)
+        warnings.warn(message, stacklevel=8)  # at the caller of `compile`
 
 
 def _split_group(pieces: Pieces, group: Condition) -> list[Condition]:
@@ -186,11 +197,11 @@ def _split_group(pieces: Pieces, group: Condition) -> list[Condition]:
     if isinstance(group, In):
         return [column(group.column) == value for value in group.values]
     if isinstance(group, Every):
-        return _groups_of_columns(pieces, [group.column])
+        return _make_groups(pieces, [group.column])
     return [group]
 
 
-def _groups_of_columns(pieces: Pieces, names: list[Name]) -> list[Condition]:
+def _make_groups(pieces: Pieces, names: list[Name]) -> list[Condition]:
     """Return a group for every combination of the columns' values that occurs, in order."""
     combinations: set[tuple[Value | None, ...]] = set()
     for piece in pieces:
@@ -205,88 +216,86 @@ def _groups_of_columns(pieces: Pieces, names: list[Name]) -> list[Condition]:
 
 
 def _order_values(values: Iterable[Value | None]) -> list[Any]:
-    """Return a key that sorts numbers before texts before missing values."""
+    """Return a key that sorts numbers before text, and both before missing values."""
     return [(value is None, kind_of_value(value), value) for value in values]
 
 
-def _drop_small(
+def _drop_small_groups(
     goal: Goal,
     groups: list[Condition],
-    of: dict[str, Value],
     pieces: Pieces,
     classes: Classes,
 ) -> list[Condition]:
-    """Return the groups with at least `min_rows` rows to count on, and warn about the others."""
-    least = dict(goal.options).get("min_rows", 0)
-    if not least or not groups:
+    """Return the groups with at least `min_rows` rows to count, and warn about the rest."""
+    min_rows = dict(goal.options).get("min_rows", 0)
+    if not min_rows or not groups:
         return groups
     large: list[Condition] = []
     small: list[Condition] = []
     for group in groups:
-        rows = _count_fewest(goal, group, of, pieces, classes)
-        (large if rows >= least else small).append(group)
+        if _count_fewest_rows(goal, group, pieces, classes) < min_rows:
+            small.append(group)
+        else:
+            large.append(group)
     if not large:
-        raise ValueError(f"no group has {least:,} rows to count on: choose a smaller min_rows=")
+        raise ValueError(f"no group has {min_rows:,} rows to count on: choose a smaller min_rows=")
     if small:
         names = ", ".join(map(str, small))
-        message = f"{goal}: groups with fewer than {least:,} rows are left out: {names}"
-        warnings.warn(message, stacklevel=6)
+        message = f"{goal}: groups with fewer than {min_rows:,} rows are left out: {names}"
+        warnings.warn(message, stacklevel=7)  # at the caller of `compile`
     return large
 
 
-def _count_fewest(
+def _count_fewest_rows(
     goal: Goal,
     group: Condition,
-    of: dict[str, Value],
     pieces: Pieces,
     classes: Classes,
 ) -> int:
-    """Return the fewest rows, in a group, that a rate of a goal is about."""
+    """Return the smallest number of rows that a rate of the goal counts among in a group."""
     counts = []
-    for constraint in goal.spell_out([group, OTHER_GROUP], **of):
+    for constraint in goal.spell_out([group, OTHER_GROUP]):
         for rate in constraint.rates:
-            if rate.condition == group:
-                slices = slices_among(check_rate(rate, classes), classes)
-                counts += [_count_rows(slice_, pieces, classes) for slice_ in slices]
+            if rate.condition != group:
+                continue
+            slices = list_denominator_slices(check_rate(rate, classes), classes)
+            counts += [_count_rows(slice_, pieces, classes) for slice_ in slices]
     return min(counts)
 
 
-def _count_rows(
-    slice_: Slice,
-    pieces: Pieces,
-    classes: Classes,
-) -> int:
+def _count_rows(slice_: Slice, pieces: Pieces, classes: Classes) -> int:
     total = 0
     for piece in pieces:
         inside = slice_.mask(piece, classes) & (piece.row_weights > 0)
-        total += int(inside.sum() if piece.counts is None else piece.counts[inside].sum())
+        counts = inside if piece.counts is None else piece.counts[inside]
+        total += int(counts.sum())
     return total
 
 
-def _spell_out_column(stated: Any, populations: Mapping[str, Pieces]) -> list[Any]:
-    """Return a constraint or a sum once for every value of a column that it names without one."""
+def _spell_out_column(statement: Any, populations: Mapping[str, Pieces]) -> list[Any]:
+    """Return a constraint or a sum once for every value of the column that stands for them all."""
     columns = set()
-    for rate in stated.rates:
+    for rate in statement.rates:
         for leaf in leaves(rate.condition):
             if isinstance(leaf, Every):
                 columns.add((leaf.column, rate.population))
     if not columns:
-        return [stated]
+        return [statement]
     if len(columns) > 1:
         raise ValueError(
-            "one column can stand for every one of its values, not two; write a constraint for each"
+            "only one column can stand for all of its values; write one for each value of the others"
         )
     ((name, population),) = columns
-    groups = _groups_of_columns(populations[population], [name])
+    groups = _make_groups(populations[population], [name])
     if len(groups) > MOST_GROUPS:
         raise ValueError(
             f"column {name!r} holds {len(groups):,} values, more than {MOST_GROUPS}: list some in a goal"
         )
-    return [stated.map(partial(_restrict_to_group, group=group)) for group in groups]
+    return [statement.map(partial(_restrict_to_group, group=group)) for group in groups]
 
 
 def _restrict_to_group(rate: Rate, group: Condition) -> Rate:
-    """Return the rate with the group in place of "every value"."""
+    """Return the rate on one group, in place of every value of its column."""
 
     def replace_every(leaf: Condition) -> Condition:
         return group if isinstance(leaf, Every) else leaf
@@ -297,11 +306,7 @@ def _restrict_to_group(rate: Rate, group: Condition) -> Rate:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _make_rows(
-    constraint: Constraint,
-    index: int,
-    levels: Mapping[str, float],
-) -> list[Row]:
+def _make_rows(constraint: Constraint, index: int, levels: Mapping[str, float]) -> list[Row]:
     """Return the rows of a constraint with one bound."""
     (sum_,) = constraint.rows
     text = str(constraint)
@@ -313,8 +318,10 @@ def _make_rows(
     if isinstance(quantity, Computed):
         return [Row(Sum((), sum_.constant), text, index, computed=quantity)]
     if isinstance(quantity, Rate) and quantity.form == RANKING:
-        make_rows = _make_area_rows if quantity.option("top") is None else _make_top_rows
-        return make_rows(quantity, -sum_.constant / coefficient, text, index)
+        bound = -sum_.constant / coefficient
+        if quantity.option("top") is None:
+            return _make_area_rows(quantity, bound, text, index)
+        return _make_top_rows(quantity, bound, text, index)
     ratio = as_quotient(quantity)
     cross_multiplied = ratio.top * coefficient + ratio.bottom * sum_.constant
     return [Row(cross_multiplied, text, index, ratio)]
@@ -326,7 +333,7 @@ def _make_rows_at_level(
     index: int,
     levels: Mapping[str, float],
 ) -> list[Row]:
-    """Return the rows of two ratios compared: each is bounded by a level between them."""
+    """Return two rows for two ratios, with a level between them that bounds each."""
     if text not in levels:
         raise ValueError(
             f"{text} compares two ratios, which is linear only at a level between them: "
@@ -340,14 +347,17 @@ def _make_rows_at_level(
 
 
 def _write_bounds(sum_: Sum) -> str:
-    """Write the two bounds that together imply ``a * first <= b * second``, at an example level."""
+    """Write two bounds at an example level that imply the comparison of the two ratios."""
     first, second = sorted(sum_.terms, key=lambda ratio: -sum_.terms[ratio])
     factor = -sum_.terms[first] / sum_.terms[second]
     return f"{second} >= {EXAMPLE_LEVEL * factor:g} and {first} <= {EXAMPLE_LEVEL:g}"
 
 
 def as_quotient(ratio: Rate | Quotient) -> Quotient:
-    """Return a ratio as a quotient of sums; counts of the same rows become shares."""
+    """Return a ratio as a quotient of sums. Counts of the same rows become shares of them.
+
+    Shares have violations that compare with those of other rates, whatever the number of rows.
+    """
     if isinstance(ratio, Rate):
         numerator, denominator = split_ratio(ratio)
         top = Sum([(numerator, 1.0)])
@@ -383,9 +393,9 @@ def _make_area_rows(
         share = (number + 0.5) / bins
         recalls.append((_at_threshold(rate, "recall", name), 1 / bins))
         spent = _at_threshold(rate, "false_positive_rate", name)
-        budget = Threshold(name, spent, share, at_most=True)
+        threshold = Threshold(name, spent, share, at_most=True)
         over_budget = Sum([(spent, 1.0)]) - share
-        budgets.append(Row(over_budget, f"{spent} <= {share!r}", index, threshold=budget))
+        budgets.append(Row(over_budget, f"{spent} <= {share!r}", index, threshold=threshold))
     return [Row(bound - Sum(recalls), text, index), *budgets]
 
 
@@ -395,30 +405,26 @@ def _make_top_rows(
     text: str,
     index: int,
 ) -> list[Row]:
-    """Bound how often rows above one threshold are right; at least `top` rows are."""
+    """Bound the precision or recall of the rows above a threshold that at least `top` rows pass."""
     top = rate.option("top")
     name = str(rate)
-    above = _at_threshold(rate, "predicted_positives" if top >= 1 else "positive_rate", name)
-    spent = Sum([(above, 1 / top)])
+    passed = _at_threshold(rate, "predicted_positives" if top >= 1 else "positive_rate", name)
+    share_of_top = Sum([(passed, 1 / top)])
     if rate.name == "recall":
         hits = Sum([(_at_threshold(rate, "recall", name), 1.0)])
-    else:  # right yeses, in the unit in which `above` counts rows
-        right = replace(above, name="right yeses", counted=rate.counted)
-        hits = Sum([(right, 1 / top)])
-    budget = Threshold(name, above, top, at_most=False)
+    else:  # true positives, in the unit in which `passed` counts rows
+        true_positives = replace(passed, name="true positives", counted=rate.counted)
+        hits = Sum([(true_positives, 1 / top)])
+    threshold = Threshold(name, passed, top, at_most=False)
     return [
-        Row(bound * spent - hits, text, index),
-        Row(1 - spent, f"{above} >= {top}", index, threshold=budget),
+        Row(bound * share_of_top - hits, text, index),
+        Row(1 - share_of_top, f"{passed} >= {top}", index, threshold=threshold),
     ]
 
 
-def _at_threshold(
-    rate: Rate,
-    kind: str,
-    threshold: str,
-) -> Rate:
+def _at_threshold(rate: Rate, name: str, threshold: str) -> Rate:
     """Return another rate of the same rows, at a learned threshold."""
-    (other,) = KINDS[kind](rate.condition).rates
+    (other,) = KINDS[name](rate.condition).rates
     per = rate.option("per") if other.among is None else None
     of = rate.option("of")
     on = rate.option("on")

@@ -1,12 +1,10 @@
-"""What no decisions on these rows could do: meet a constraint, or keep a denominator above zero.
+"""Checks that some decisions on these rows meet each constraint and keep denominators above 0.
 
-These checks look at one constraint at a time and allow any decision in any cell, so what they refuse
-is impossible for every model. That several constraints conflict is for a solver to find out.
+Each check looks at one constraint at a time and allows any decision in any cell. So what it refuses is
+impossible for every model. Whether several constraints conflict is for a solver to say.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +15,7 @@ PRICES = 2.0 ** np.arange(-20, 20)  # of a constraint, in units of a denominator
 
 
 def check_feasible(compiled: Compiled) -> None:
-    """Raise if one constraint alone asks for more than any decisions on these rows could give.
+    """Raise if no decisions on these rows meet some constraint, even alone.
 
     Parameters
     ----------
@@ -60,34 +58,22 @@ def check_denominators(compiled: Compiled) -> None:
                 )
 
 
-def _keeps_positive(
-    compiled: Compiled,
-    bottom: int,
-    row: int,
-) -> bool:
-    """Return True if a row of values cannot be 0 wherever another row is at most 0.
+def _keeps_positive(compiled: Compiled, bottom: int, row: int) -> bool:
+    """Return True if one row of values is above 0 wherever another row is at most 0.
 
     By duality that is so if ``min(bottom + price * row)`` is above 0 at some price.
     """
-    worth = []
+    worth_in_cells = []
     for block in compiled.blocks:
         per_cell = compiled.per_cell(block.coefficients[[bottom, row]])
         first_decision = np.zeros_like(per_cell[:, :1])
-        per_row = np.concatenate([first_decision, per_cell], axis=1)
-        worth.append(per_row * compiled.weigh_cells(block))
-    least = [_least_at_price(compiled, worth, bottom, row, price) for price in PRICES]
-    return max(least) > TOLERANCE
-
-
-def _least_at_price(
-    compiled: Compiled,
-    worth: list[Any],
-    bottom: int,
-    row: int,
-    price: float,
-) -> float:
-    least = compiled.offset[bottom] + price * compiled.offset[row]
-    for per_cell in worth:
-        decisions = per_cell[0] + price * per_cell[1]  # (D, cells)
-        least += decisions.min(axis=0).sum()
-    return float(least)
+        per_decision = np.concatenate([first_decision, per_cell], axis=1)
+        worth_in_cells.append(per_decision * compiled.weigh_cells(block))
+    for price in PRICES:
+        least = compiled.offset[bottom] + price * compiled.offset[row]
+        for worth in worth_in_cells:
+            decisions = worth[0] + price * worth[1]  # (D, cells)
+            least += decisions.min(axis=0).sum()
+        if least > TOLERANCE:
+            return True
+    return False

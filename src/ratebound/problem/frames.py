@@ -1,6 +1,6 @@
-"""Counting the rows of a data frame: one GROUP BY, by the rule of `problem/comparison.py`.
+"""Counting the rows of a data frame: one GROUP BY, by the rule in `problem/comparison.py`.
 
-Narwhals writes the same expressions for every kind of frame, and nothing but the counts is collected.
+Narwhals writes the same expressions for every kind of frame. Only the counts are collected.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ from ratebound.problem.comparison import (
 )
 from ratebound.problem.lines import MOST_LINES, Lines, make_lines
 from ratebound.problem.needs import Needs
-from ratebound.rates.conditions import (
-    Compare,
-    Condition,
-    In,
-    Missing,
-    Name,
-    format_column,
-)
+from ratebound.rates.conditions import Condition, In, Missing, Name, format_column
 
-UNUSABLE = "unusable"
-SIMPLE_KINDS = {nw.Boolean: "bool", nw.Float32: "single", nw.Float64: "float", nw.Date: "date"}
+UNUSABLE = "unusable"  # the column that counts rows whose weight does not add up
+SIMPLE_KINDS = {
+    nw.Boolean: "bool",
+    nw.Float32: "single",
+    nw.Float64: "float",
+    nw.Date: "date",
+}
 LARGEST_INT64 = 2**63 - 1
 
 
@@ -42,7 +40,7 @@ def count_frame(
     decision: str,
     weight: str | None,
 ) -> Lines:
-    """Return the lines of a frame that narwhals takes, in memory or lazy."""
+    """Return the lines of a frame that narwhals supports, in memory or lazy."""
     lazy = nw.from_native(frame).lazy()
     schema = lazy.collect_schema()
     keys: list[Any] = []
@@ -53,41 +51,41 @@ def count_frame(
     labels = nw.lit(1) if label is None else _express_value(label, schema)
     decisions = _express_value(decision, schema)
     keys += [labels.alias("label"), decisions.alias("decision")]
-    sums = _express_sums(needs, weight)
+    summands = _express_summands(needs, weight)
+    named_summands = [summand.alias(name) for name, summand in summands.items()]
     totals = [nw.len().alias("rows")]
-    totals += [nw.col(name).sum() for name in sums]
-    added = [number.alias(name) for name, number in sums.items()]
-    grouped = lazy.select(*keys, *added).group_by(*needs.keys)
+    totals += [nw.col(name).sum() for name in summands]
+    grouped = lazy.select(*keys, *named_summands).group_by(*needs.keys)
     counted = grouped.agg(*totals).head(MOST_LINES + 1).collect()
     records = counted.rows(named=True)
     _check_usable(records, needs)
-    return make_lines(needs, [_complete(record, needs) for record in records])
+    return make_lines(needs, [_list_values(record, needs) for record in records])
 
 
-def _complete(record: Mapping[str, Any], needs: Needs) -> list[Any]:
-    """Return a record in order; without weights each row counts once."""
+def _list_values(record: Mapping[str, Any], needs: Needs) -> list[Any]:
+    """Return the values of a record in order. Without weights each row weighs 1."""
     rows = record["rows"]
-    numbers = {"weight": rows, "square": rows, **record}
-    return [numbers[name] for name in (*needs.keys, *needs.sums)]
+    values = {"weight": rows, "square": rows, **record}
+    return [values[name] for name in (*needs.keys, *needs.sums)]
 
 
-def _express_sums(needs: Needs, weight: str | None) -> dict[str, Any]:
-    """Return what is added up beside the number of rows, as expressions."""
-    sums: dict[str, Any] = {}
+def _express_summands(needs: Needs, weight: str | None) -> dict[str, Any]:
+    """Return expressions of what each row adds to its line, and of what makes it unusable."""
+    summands: dict[str, Any] = {}
     factor = nw.lit(1.0)
     if weight is not None:
         weights = nw.col(weight).cast(nw.Float64)
         is_usable = _is_usable(weights)
         factor = nw.when(is_usable).then(weights).otherwise(0.0)
-        sums["weight"] = factor
-        sums["square"] = factor * factor
-        sums[UNUSABLE] = nw.when(is_usable).then(0).otherwise(1)
+        summands["weight"] = factor
+        summands["square"] = factor * factor
+        summands[UNUSABLE] = nw.when(is_usable).then(0).otherwise(1)
     for index, name in enumerate(needs.amounts):
         amount = nw.col(str(name)).cast(nw.Float64)
         is_usable = _is_usable(amount)
-        sums[f"a{index}"] = nw.when(is_usable).then(factor * amount).otherwise(0.0)
-        sums[f"{UNUSABLE}{index}"] = nw.when(is_usable).then(0).otherwise(1)
-    return sums
+        summands[f"a{index}"] = nw.when(is_usable).then(factor * amount).otherwise(0.0)
+        summands[f"{UNUSABLE}{index}"] = nw.when(is_usable).then(0).otherwise(1)
+    return summands
 
 
 def _is_usable(number: Any) -> Any:
@@ -115,52 +113,53 @@ def express(leaf: Condition, schema: Mapping[str, Any]) -> Any:
     """Return a simple condition as an expression that is true or false in every row."""
     name = leaf.column  # type: ignore[attr-defined]
     column = nw.col(name)
-    is_gone = column.is_null()
+    is_missing = column.is_null()
     if schema[name] in (nw.Float32, nw.Float64):
-        is_gone = is_gone | column.is_nan().fill_null(False)
+        is_missing = is_missing | column.is_nan().fill_null(False)
     if isinstance(leaf, Missing):
-        return is_gone
+        return is_missing
     if not isinstance(leaf, In):
-        return _express_comparison(leaf, schema, is_gone)
-    comparisons = [Compare(name, "==", value) for value in leaf.values]
-    met = [_express_comparison(comparison, schema, is_gone) for comparison in comparisons]
+        return _express_comparison(leaf, schema, is_missing)
+    met = [_express_comparison(equality, schema, is_missing) for equality in leaf.equalities]
     return reduce(operator.or_, met)
 
 
-def _express_comparison(
-    leaf: Any,
-    schema: Mapping[str, Any],
-    is_gone: Any,
-) -> Any:
+def _express_comparison(leaf: Any, schema: Mapping[str, Any], is_missing: Any) -> Any:
     dtype = schema[leaf.column]
     fitted = fit_comparison(leaf, kind_of_type(dtype, leaf.column))
-    if isinstance(fitted, bool):
-        return ~is_gone if fitted else is_gone & ~is_gone
+    if fitted is True:
+        return ~is_missing
+    if fitted is False:
+        return is_missing & ~is_missing
     relation, value = fitted
     column = _express_value(leaf.column, schema)
     if dtype == nw.UInt64:
         value = _as_unsigned(value)
     met = RELATIONS[relation](column, value).fill_null(False)
-    return met | is_gone if relation == "!=" else met & ~is_gone
+    if relation == "!=":
+        return met | is_missing
+    return met & ~is_missing  # engines disagree about NaN
 
 
 def _express_value(name: Name, schema: Mapping[str, Any]) -> Any:
-    """Return a column as its values are kept: categories as texts."""
-    is_text = kind_of_type(schema[name], name).name == "text"  # type: ignore[index]
+    """Return a column's values as lines keep them, with categories as strings."""
     column = nw.col(name)  # type: ignore[arg-type]
-    return column.cast(nw.String) if is_text else column
+    if kind_of_type(schema[name], name).name == "text":  # type: ignore[index]
+        return column.cast(nw.String)
+    return column
 
 
 def _as_unsigned(value: int) -> Any:
-    """Return a number for a column without a sign, which Arrow compares with its own type alone."""
+    """Return an integer as an unsigned literal, since Arrow compares only within one type."""
     if value <= LARGEST_INT64:
         return nw.lit(value, nw.UInt64)
-    quarter = nw.lit(value // 4, nw.UInt64)  # literals go up to 63 bits
-    return quarter * nw.lit(4, nw.UInt64) + nw.lit(value % 4, nw.UInt64)
+    quarter = nw.lit(value // 4, nw.UInt64)  # a literal holds at most 63 bits
+    remainder = nw.lit(value % 4, nw.UInt64)
+    return quarter * nw.lit(4, nw.UInt64) + remainder
 
 
 def kind_of_type(dtype: Any, name: Name) -> ColumnKind:
-    """Return what a column of this type holds; an error says what to make of it."""
+    """Return the kind of a column from its type; an error says what to convert it to."""
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return ColumnKind("text")
     if dtype.is_integer():
@@ -173,7 +172,7 @@ def kind_of_type(dtype: Any, name: Name) -> ColumnKind:
     for simple_type, kind in SIMPLE_KINDS.items():
         if dtype == simple_type:
             return ColumnKind(kind)
-    remedy = "make it texts, numbers, truth values or dates"
+    remedy = "convert it to text, numbers, booleans or dates"
     if dtype == nw.Datetime:
-        remedy = "make it times without a time zone"
+        remedy = "convert it to times without a time zone"
     raise ValueError(f"column {format_column(name)} holds {dtype}: {remedy}")

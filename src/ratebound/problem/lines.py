@@ -1,9 +1,8 @@
 """Lines: how many rows of each kind there are, with their weight and its square. They add up.
 
-A line stands for rows that a problem treats alike, so one *example row* can stand for it: a row whose
-values meet just the conditions that the line's rows meet. The examples are an ordinary population, and
-whatever reads rows reads lines. A line that no row can have made has no example: this is how edited
-lines are noticed.
+A line stands for rows that a problem treats alike. So it has an *example row*, whose values meet exactly
+the conditions that the rows meet. The example rows are an ordinary population, so whatever reads rows
+also reads lines. A line that no rows can have made has no example, which reveals edited lines.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from ratebound.rates.conditions import Condition, In, Missing, Name, is_missing
 from ratebound.rates.sums import FIRST
 
 MOST_LINES = 200_000
-ROUNDING = 1e-9
-AFTER = "\0"  # a text followed by it is the next in order
-Kind = tuple[Any, ...]  # a value for each of `Needs.keys`
+ROUNDING = 1e-9  # relative tolerance of sums of weights
+NEXT = "\0"  # a string followed by it is the next one in order
+Key = tuple[Any, ...]  # a value for each of `Needs.keys`
 
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Sums over the rows of each kind, in the order of `Needs.sums`."""
+    """The totals of each kind of row, in the order of `Needs.sums`."""
 
     needs: Needs
-    counts: Mapping[Kind, Any]  # each (s,)
-    line_of_row: Any = None  # (n,) of rows that were counted in memory
+    counts: Mapping[Key, Any]  # totals (s,) by key
+    line_of_row: Any = None  # (n,) if rows in memory were counted
 
     def __add__(self, other: Lines) -> Lines:
         if other.needs.digest != self.needs.digest:
@@ -46,36 +45,34 @@ class Lines:
                 f"{self.needs.problem}\nand\n{other.needs.problem}"
             )
         counts = dict(self.counts)
-        for kind, numbers in other.counts.items():
-            counts[kind] = counts[kind] + numbers if kind in counts else numbers
+        for key, totals in other.counts.items():
+            counts[key] = counts[key] + totals if key in counts else totals
         return Lines(self.needs, counts)
-
-    def __radd__(self, start: int) -> Lines:
-        return self  # `sum` starts with 0
 
     def __len__(self) -> int:
         return len(self.counts)
 
     def total(self, name: str) -> Any:
-        """Return one of `Needs.sums` (k,)."""
+        """Return one of `Needs.sums` for every line (k,)."""
         index = self.needs.sums.index(name)
-        return np.array([numbers[index] for numbers in self.counts.values()])
+        return np.array([totals[index] for totals in self.counts.values()])
 
     def values(self, name: str) -> Any:
-        """Return one of `Needs.keys` (k,), as objects."""
+        """Return one of `Needs.keys` for every line (k,), as objects."""
         index = self.needs.keys.index(name)
-        return as_objects([kind[index] for kind in self.counts])
+        return as_objects([key[index] for key in self.counts])
 
     def split(self, name: Name) -> dict[Any, Lines]:
-        """Return the lines of every value of a column that they are kept by, such as a month."""
+        """Return the lines of each value of a column whose values are kept, such as a month."""
         index = len(self.needs.conditions) + self.needs.columns.index(name)
-        parts: dict[Any, dict[Kind, Any]] = {}
-        for kind, numbers in self.counts.items():
-            parts.setdefault(kind[index], {})[kind] = numbers
+        parts: dict[Any, dict[Key, Any]] = {}
+        for key, totals in self.counts.items():
+            part = parts.setdefault(key[index], {})
+            part[key] = totals
         return {value: Lines(self.needs, counts) for value, counts in parts.items()}
 
     def make_examples(self, classes: Any = None, refer: str | None = None) -> Population:
-        """Return one row for each line, as heavy as its rows together."""
+        """Return an example row for each line, which weighs as much as all rows of the line."""
         return Population(
             y=self.values("label") if self.needs.has_label else None,
             columns=self._example_columns(),
@@ -87,39 +84,36 @@ class Lines:
         )
 
     def _example_columns(self) -> dict[Name, Any]:
-        """Return values (k,) of every column that the problem names."""
+        """Return the values (k,) of every column that the problem names."""
         columns: dict[Name, Any] = {}
         for index, name in enumerate(self.needs.columns):
             columns[name] = self.values(f"k{index}")
-        conditions: dict[Name, list[int]] = {}
+        indices_of_column: dict[Name, list[int]] = {}
         for index, leaf in enumerate(self.needs.conditions):
-            conditions.setdefault(leaf.column, []).append(index)  # type: ignore[attr-defined]
-        for name, indices in conditions.items():
+            indices = indices_of_column.setdefault(leaf.column, [])  # type: ignore[attr-defined]
+            indices.append(index)
+        for name, indices in indices_of_column.items():
             leaves = [self.needs.conditions[index] for index in indices]
-            patterns = [tuple(kind[index] for index in indices) for kind in self.counts]
+            patterns = [tuple(key[index] for index in indices) for key in self.counts]
             columns[name] = _find_examples(leaves, patterns)
         weight = self.total("weight")
+        divisor = np.where(weight > 0, weight, 1.0)
         for index, name in enumerate(self.needs.amounts):
-            columns[name] = self.total(f"a{index}") / np.where(weight > 0, weight, 1.0)
+            columns[name] = self.total(f"a{index}") / divisor  # the mean amount
         return columns
 
 
-def make_lines(
-    needs: Needs,
-    records: Iterable[Any],
-    line_of_row: Any = None,
-) -> Lines:
-    """Return lines from records: a value for each of `Needs.keys`, then `Needs.sums`."""
+def make_lines(needs: Needs, records: Iterable[Any], line_of_row: Any = None) -> Lines:
+    """Return lines from records, each of which holds `Needs.keys` and then `Needs.sums`."""
     width = len(needs.keys)
-    counts: dict[Kind, Any] = {}
+    counts: dict[Key, Any] = {}
     for record in records:
         if len(record) != width + len(needs.sums):
             raise ValueError(f"a line has {width + len(needs.sums)} values, got {len(record)}")
-        kind = tuple(map(normalize, record[:width]))
-        numbers = np.array(record[width:], dtype=float)
-        if kind in counts:
-            raise ValueError(f"two lines are of the kind {kind}: were they added twice?")
-        counts[kind] = numbers
+        key = tuple(map(normalize, record[:width]))
+        if key in counts:
+            raise ValueError(f"two lines have the key {key}: were they added twice?")
+        counts[key] = np.array(record[width:], dtype=float)
     if len(counts) > MOST_LINES:
         raise ValueError(f"more than {MOST_LINES:,} kinds of row: name fewer columns or conditions")
     if not counts:
@@ -130,7 +124,7 @@ def make_lines(
 
 
 def normalize(value: Any) -> Any:
-    """Return a value as lines hold it, whatever engine it comes from."""
+    """Return a value of a key as plain Python, the same from every engine."""
     if is_missing(value):
         return None
     if isinstance(value, np.generic):
@@ -143,23 +137,24 @@ def normalize(value: Any) -> Any:
 
 
 def _check_lines(lines: Lines) -> None:
-    """Raise if no rows can have these sums."""
+    """Raise if no rows can have these totals, or if some rows have no label or decision."""
     rows = lines.total("rows")
     weight = lines.total("weight")
     square = lines.total("square")
-    above = 1 + ROUNDING
-    wrong = (rows < 1) | (rows % 1 != 0) | ~(weight >= 0)
-    wrong |= ~(square <= weight**2 * above)
-    wrong |= ~(weight**2 <= rows * square * above)
-    if wrong.any():
-        kind = list(lines.counts)[int(np.argmax(wrong))]
+    limit = 1 + ROUNDING
+    is_wrong = (rows < 1) | (rows % 1 != 0) | ~(weight >= 0)
+    # Weights that are not negative: Σw² <= (Σw)², and (Σw)² <= n Σw² by Cauchy and Schwarz.
+    is_wrong |= ~(square <= weight**2 * limit)
+    is_wrong |= ~(weight**2 <= rows * square * limit)
+    if is_wrong.any():
+        key = list(lines.counts)[int(np.argmax(is_wrong))]
         raise ValueError(
-            f"no rows have these sums: {kind}, {lines.counts[kind].tolist()}; were lines edited?"
+            f"no rows have these sums: {key}, {lines.counts[key].tolist()}; were lines edited?"
         )
     for name in ("label", "decision"):
-        is_gone = np.array([value is None for value in lines.values(name)])
-        if is_gone.any():
-            count = int(rows[is_gone].sum())
+        has_none = np.array([value is None for value in lines.values(name)])
+        if has_none.any():
+            count = int(rows[has_none].sum())
             raise ValueError(f"{count:,} rows have no {name}: leave them out before counting")
 
 
@@ -170,7 +165,7 @@ def evaluate_lines(
 ) -> tuple[float, Any]:
     """Return the objective, to be minimised, and the violations (m,), met where <= 0.
 
-    Lines of several populations come by their names. Classes are those of the labels that occur, unless
+    Pass the lines of several populations by their names. The classes are the labels that occur, unless
     `classes` lists them.
     """
     populations = {FIRST: lines} if isinstance(lines, Lines) else dict(lines)
@@ -195,25 +190,25 @@ def evaluate_lines(
 
 
 def _find_examples(leaves: list[Condition], patterns: list[tuple[bool, ...]]) -> Any:
-    """Return values (k,) of a column that meet just the conditions that each pattern says."""
+    """Return the values (k,) of a column that meet exactly the conditions that each pattern marks."""
     needed = set(patterns)
-    known: dict[tuple[bool, ...], Any] = {}
+    example_of: dict[tuple[bool, ...], Any] = {}
     for candidates in _list_candidates(leaves):
-        known.clear()
+        example_of.clear()
         for value in candidates:
             pattern = tuple(meets(value, leaf) for leaf in leaves)
-            known.setdefault(pattern, value)
-        if known.keys() >= needed:
-            return as_objects([known[pattern] for pattern in patterns])
-    wrong = next(pattern for pattern in patterns if pattern not in known)
-    stated = [f"{leaf}: {is_met}" for leaf, is_met in zip(leaves, wrong, strict=True)]
+            example_of.setdefault(pattern, value)
+        if example_of.keys() >= needed:
+            return as_objects([example_of[pattern] for pattern in patterns])
+    impossible = next(pattern for pattern in patterns if pattern not in example_of)
+    marks = [f"{leaf}: {is_met}" for leaf, is_met in zip(leaves, impossible, strict=True)]
     raise ValueError(
-        f"no row has {', '.join(stated)}; were lines edited, or counted by another rule?"
+        f"no row has {', '.join(marks)}; were lines edited, or counted by another rule?"
     )
 
 
 def _list_candidates(leaves: list[Condition]) -> Iterable[list[Any]]:
-    """Yield values that the conditions can tell apart. Texts are tried first, then dates."""
+    """Yield values that make every pattern, first as text and numbers, then as dates."""
     values: set[Any] = set()
     for leaf in leaves:
         if isinstance(leaf, In):
@@ -224,8 +219,10 @@ def _list_candidates(leaves: list[Condition]) -> Iterable[list[Any]]:
         values.add(0)  # any value will do
     texts = sorted(value for value in values if isinstance(value, str))
     numbers = sorted(values.difference(texts))
-    other_texts = [AFTER, *(text + AFTER for text in texts)] if texts else []
-    yield [None, *texts, *other_texts, *_list_numbers(numbers)]
+    texts_between = []
+    if texts:
+        texts_between = [text + NEXT for text in ("", *texts)]
+    yield [None, *texts, *texts_between, *_list_numbers(numbers)]
     try:
         moments = sorted(read_moment("", text) for text in texts)
     except ValueError:
@@ -241,8 +238,11 @@ def _list_numbers(named: list[Any]) -> list[Any]:
     between = []
     for low, high in pairwise(named):
         middle = (low + high) / 2
-        if not low < middle < high:  # too coarse, or infinite
+        if not low < middle < high:  # no float is between them, or the sum is infinite
             middle = (Fraction(low) + Fraction(high)) / 2
         between.append(middle)
-    beyond = [number + sign * (1 + abs(number)) for number in named for sign in (-1, 1)]
+    beyond = []
+    for number in named:
+        step = 1 + abs(number)
+        beyond += [number - step, number + step]
     return [*named, *between, *beyond]

@@ -1,7 +1,7 @@
 """What a problem needs to know of rows to count them: conditions, columns, labels and amounts.
 
-Rows that agree in all of these are alike to the problem, wherever they are stored. So counting is one
-GROUP BY, and what it groups by is found here before there are any rows.
+The problem treats rows alike if they agree in all of these, so counting is one GROUP BY. Its keys are
+known before there are any rows.
 """
 
 from __future__ import annotations
@@ -25,39 +25,40 @@ from ratebound.rates.conditions import (
 from ratebound.rates.goals import STAND_IN, Goal
 from ratebound.rates.sums import FIRST, RANKING, mentions_letter
 
-SUMS = ("rows", "weight", "square")  # what is added up for each kind of row
+SUMS = ("rows", "weight", "square")  # totals of each group of rows: count, weights, their squares
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What tells the rows of one population apart, for a problem and the groups of a report."""
+    """What a problem, and the groups of a report, need to know of the rows of one population."""
 
     problem: Problem
     population: str
-    conditions: tuple[Condition, ...]  # simple ones, which a row meets or not
-    columns: tuple[Name, ...]  # whose values are kept
-    amounts: tuple[Name, ...]  # whose sums are kept
+    conditions: tuple[Condition, ...]  # simple conditions: whether a row meets each
+    columns: tuple[Name, ...]  # columns whose values are kept
+    amounts: tuple[Name, ...]  # columns whose sums are kept
     has_label: bool
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The names of what rows are grouped by."""
+        """The names of the keys by which rows are grouped."""
         conditions = [f"c{index}" for index in range(len(self.conditions))]
         columns = [f"k{index}" for index in range(len(self.columns))]
         return (*conditions, *columns, "label", "decision")
 
     @property
     def sums(self) -> tuple[str, ...]:
-        """The names of what is added up."""
+        """The names of the totals of a group."""
         amounts = [f"a{index}" for index in range(len(self.amounts))]
         return (*SUMS, *amounts)
 
     @cached_property
     def digest(self) -> str:
-        """Sixteen letters that lines of other needs do not have."""
+        """A hash of the problem and the keys, which lines must share to add up."""
         texts = [str(self.problem), self.population, *map(str, self.conditions)]
         texts += [format_column(name) for name in (*self.columns, *self.amounts)]
-        return sha256("\n".join(texts).encode()).hexdigest()[:16]
+        digest = sha256("\n".join(texts).encode())
+        return digest.hexdigest()[:16]
 
 
 def find_needs(
@@ -65,7 +66,7 @@ def find_needs(
     population: str = FIRST,
     by: Iterable[Name | Condition] = (),
 ) -> Needs:
-    """Return what a problem, and a report by further columns and conditions, need of rows."""
+    """Return what a problem needs to know of rows; `by` adds the groups of a report."""
     conditions: list[Condition] = []
     columns: list[Name] = []
     amounts: list[Name] = []
@@ -78,11 +79,11 @@ def find_needs(
                 raise ValueError(f"{rate} needs scores, and counted rows have decisions only")
             if rate.population != population:
                 continue
-            parts = rate.counted + (rate.among or ())
             conditions.append(rate.condition)
-            columns += [rate.option(name) for name in ("versus", "by") if rate.option(name)]
-            amounts += [part.amounts for part in parts if part.amounts is not None]
-            has_label = has_label or mentions_letter(parts, "y")
+            live_columns = (rate.option("versus"), rate.option("by"))
+            columns += [name for name in live_columns if name is not None]
+            amounts += [part.amounts for part in rate.parts if part.amounts is not None]
+            has_label = has_label or mentions_letter(rate.parts, "y")
     for group in by:
         if isinstance(group, Condition):
             conditions.append(group)
@@ -90,26 +91,26 @@ def find_needs(
             columns.append(group)
     simple = [leaf for condition in conditions for leaf in leaves(condition)]
     columns += [leaf.column for leaf in simple if isinstance(leaf, Every)]
-    kept = [_as_equality(leaf) for leaf in simple if _is_needed(leaf, columns)]
+    needed = [_as_equality(leaf) for leaf in simple if _is_needed(leaf, columns)]
     return Needs(
         problem,
         population,
-        tuple(dict.fromkeys(kept)),
-        tuple(dict.fromkeys(columns)),
-        tuple(dict.fromkeys(amounts)),
-        has_label,
+        conditions=tuple(dict.fromkeys(needed)),
+        columns=tuple(dict.fromkeys(columns)),
+        amounts=tuple(dict.fromkeys(amounts)),
+        has_label=has_label,
     )
 
 
 def _is_needed(leaf: Any, columns: list[Name]) -> bool:
-    """Return True for a condition that the kept columns do not decide."""
+    """Return True for a condition that does not follow from the kept columns."""
     if isinstance(leaf, Decided | Every):
         return False
     return leaf.column not in columns and leaf.column != STAND_IN
 
 
 def _as_equality(leaf: Condition) -> Condition:
-    """Return ``==`` for ``!=``: the rows that meet the one do not meet the other."""
+    """Return ``==`` in place of ``!=``, since each row meets exactly one of the two."""
     if isinstance(leaf, Compare) and leaf.relation == "!=":
         return replace(leaf, relation="==")
     return leaf

@@ -14,20 +14,20 @@ import numpy as np
 
 from ratebound.rates.sums import RANKING, Quotient, Shape, Sum
 
+Ratio = tuple[float, int, int]  # a coefficient, and the pieces of the numerator and denominator
+
 
 @dataclass(frozen=True)
 class Objective:
     """A function to minimise, of the values (p,) of its pieces.
 
-    A *piece* is a linear sum, a *member* is a sum as the user wrote it: member k of the shape is
-    ``x[linear[k]] + Σ coefficient x[top] / x[bottom]``.
+    A *member* is one sum of the objective as it was written, and a *piece* is a linear sum. The value
+    of member k is ``x[linear[k]] + Σ coefficient x[top] / x[bottom]`` over its ratios.
     """
 
     pieces: tuple[Sum, ...]
-    linear: tuple[int, ...]  # of every member, its piece without ratios
-    ratios: tuple[
-        tuple[tuple[float, int, int], ...], ...
-    ]  # of every member: coefficient, top, bottom
+    linear: tuple[int, ...]  # the piece of each member without its ratios
+    ratios: tuple[tuple[Ratio, ...], ...]  # the ratios of each member
     shape: str  # "sum" if there is one member
     sign: float  # -1 to maximise
 
@@ -38,23 +38,23 @@ class Objective:
 
     def members(self, x: Any) -> Any:
         """Return the values (..., k) of the members; a ratio over 0 is 0."""
-        members = []
+        values = []
         for linear, ratios in zip(self.linear, self.ratios, strict=True):
-            total = np.array(x[..., linear], dtype=float)
+            value = np.array(x[..., linear], dtype=float)
             for coefficient, top, bottom in ratios:
-                total += coefficient * _divide(x[..., top], x[..., bottom])
-            members.append(total)
-        return np.stack(members, axis=-1)
+                value += coefficient * _divide(x[..., top], x[..., bottom])
+            values.append(value)
+        return np.stack(values, axis=-1)
 
     def value(self, x: Any) -> Any:
-        """Return what is minimised (...,), of pieces (..., p)."""
+        """Return the value to minimise (...,), of pieces (..., p)."""
         members = self.members(x)
         if self.shape == "smallest":
             return self.sign * members.min(axis=-1)
         return self.sign * members.max(axis=-1)
 
     def slope(self, x: Any) -> Any:
-        """Return the derivative (p,) at pieces (p,): the slope of the decisive member."""
+        """Return the derivative (p,) at pieces (p,), which is the slope of the decisive member."""
         members = self.members(x)
         decisive = members.argmin() if self.shape == "smallest" else members.argmax()
         slope = np.zeros(len(self.pieces))
@@ -67,33 +67,42 @@ class Objective:
 
 
 def build_objective(
-    sense: str,
-    goal: Sum | Shape,
-    as_quotient: Callable[[Any], Quotient],
+    sense: str, objective: Sum | Shape, as_quotient: Callable[[Any], Quotient]
 ) -> Objective:
-    """Return the objective as a function of linear sums."""
+    """Return an objective as a function of linear sums."""
+    if isinstance(objective, Shape):
+        members = objective.parts
+        shape = objective.name
+    else:
+        members = (objective,)
+        shape = "sum"
     pieces: list[Sum] = []
     linear = []
     ratios = []
-    for member in goal.parts if isinstance(goal, Shape) else (goal,):
-        if any(quantity.form == RANKING for quantity in member.nonlinear):
-            raise ValueError(
-                f"{member} ranks rows: it can be constrained, as in {member} >= 0.8, not optimised"
-            )
+    for member in members:
         first = len(pieces)
         linear.append(first)
         pieces.append(member)
-        of_member = []
-        for ratio in member.nonlinear:
-            coefficient = member.terms[ratio]
-            pieces[first] = pieces[first] - Sum([(ratio, coefficient)])
-            of_member.append((coefficient, len(pieces), len(pieces) + 1))
-            quotient = as_quotient(ratio)
+        ratios_of_member = []
+        for quantity in member.nonlinear:
+            if quantity.form == RANKING:
+                raise ValueError(
+                    f"{member} ranks rows: it can be constrained, as in {member} >= 0.8, not optimised"
+                )
+            coefficient = member.terms[quantity]
+            pieces[first] = pieces[first] - Sum([(quantity, coefficient)])
+            ratios_of_member.append((coefficient, len(pieces), len(pieces) + 1))
+            quotient = as_quotient(quantity)
             pieces += [quotient.top, quotient.bottom]
-        ratios.append(tuple(of_member))
-    shape = goal.name if isinstance(goal, Shape) else "sum"
+        ratios.append(tuple(ratios_of_member))
     sign = 1.0 if sense == "minimize" else -1.0
-    return Objective(tuple(pieces), tuple(linear), tuple(ratios), shape, sign)
+    return Objective(
+        pieces=tuple(pieces),
+        linear=tuple(linear),
+        ratios=tuple(ratios),
+        shape=shape,
+        sign=sign,
+    )
 
 
 def _divide(top: Any, bottom: Any) -> Any:

@@ -1,12 +1,13 @@
-"""Rows in memory: labels, columns, weights and features. A list of populations is pieces of one.
+"""Rows in memory: features, labels, columns and weights.
 
-`mask` says which rows meet a condition, by the rule of comparison in `problem/comparison.py`.
+`mask` evaluates a condition on the rows, by the rule of comparison in `problem/comparison.py`. A
+population may come in pieces, which are read one after another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,36 +30,41 @@ from ratebound.rates.conditions import (
     suggest_name,
 )
 
-# Labels of which one is the yes, though rows may hold only the other; the last of each is yes.
+# Known pairs of labels. The second is the yes, even if the rows hold only one of the two.
 TEXT_PAIRS = ("no yes", "No Yes", "n y", "N Y", "false true", "False True", "0 1", "-1 1")
-PAIRS = ((0, 1), (-1, 1), (False, True), *(tuple(pair.split()) for pair in TEXT_PAIRS))
+PAIRS = (
+    (0, 1),
+    (-1, 1),
+    (False, True),
+    *(tuple(pair.split()) for pair in TEXT_PAIRS),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Population:
-    """Hold rows with what is known about them.
+    """Hold rows in memory: features, labels, columns and weights.
 
-    Labels are compared as they are. If there are two classes, the last is yes; pairs such as no and yes
-    are known even if the rows hold only one of them.
+    Labels stay as they are. The last of two classes is the yes. Pairs such as no and yes are known, so
+    the rows may hold only one of the two.
 
     Parameters
     ----------
     X : array, sparse matrix or data frame, default=None
-        The features (n, ...). Without `columns`, those of a data frame are what constraints may name.
+        The features (n, ...). Without `columns`, constraints may name the columns of a data frame.
     y : array, default=None
         The labels (n,).
     columns : mapping or data frame, default=None
-        Values (n,) by name: what constraints may name.
+        Values (n,) by name, which constraints may use.
     weights : array, default=None
-        How much each row weighs. By default 1.
+        The weight of each row. By default 1.
     classes : list, default=None
-        The classes in order, if the labels do not tell.
+        The classes in order. By default they are read from the labels.
     refer : str, default=None
-        The decision to ask a person: one more than the classes, which no label has.
+        The name of the decision to ask a person. It is one more than the classes; no label has it.
     positive : object, default=None
-        The label that is yes, if it is not the last of two.
+        The label that is the yes. By default the last of two.
     counts : array, default=None
-        How many rows each row stands for where groups are counted. By default 1.
+        How many rows each row stands for when rows of groups are counted. By default 1.
     allow_absent : bool, default=False
         Whether a condition may name a value that no row has. By default that is an error.
 
@@ -70,35 +76,36 @@ class Population:
     array([False,  True, False])
     """
 
-    X: Any = None  # (n, ...) features, dense or sparse
-    y: Any = None  # (n,) labels
-    columns: Any = None  # a mapping of names to (n,) values, or a table
-    weights: Any = None  # (n,) how many rows each stands for
+    X: Any = None
+    y: Any = None
+    columns: Any = None
+    weights: Any = None
     classes: Sequence[Any] | None = None
-    refer: str | None = None  # the decision to ask a person: a class that no label has
+    refer: str | None = None
     _: KW_ONLY
-    positive: Any = None  # the label that is yes, if not the last of two
-    counts: Any = None  # (n,) how many rows each stands for when groups are counted, by default one
-    allow_absent: bool = False  # whether a condition may name a value that no row has
+    positive: Any = None
+    counts: Any = None
+    allow_absent: bool = False
+    size: int = field(init=False)
+    cache: dict[Any, Any] = field(init=False, default_factory=dict)  # what was read
 
     def __post_init__(self) -> None:
-        is_table = self.columns is None and is_frame(self.X)
-        columns = read_columns(self.X if is_table else self.columns)
+        columns = self.columns
+        if columns is None and is_frame(self.X):
+            columns = self.X
+        columns = read_columns(columns)
         y = None if self.y is None else as_array(self.y)
-        weights = None if self.weights is None else np.asarray(self.weights, dtype=float)
+        weights = None if self.weights is None else np.asarray(as_array(self.weights), dtype=float)
         _check_weights(weights, self.allow_absent)
-        classes = _read_classes(y, self.classes, self.positive)
-        size = _count_rows({"X": self.X, "y": y, "weights": weights}, columns)
-        fields = {
-            "size": size,
+        attributes = {
             "y": y,
             "columns": columns,
             "weights": weights,
-            "classes": classes,
-            "positive": None,  # the order of the classes says it
-            "encoded": {},  # columns that were read
+            "classes": _read_classes(y, self.classes, self.positive),
+            "positive": None,  # the order of the classes holds it
+            "size": _count_rows({"X": self.X, "y": y, "weights": weights}, columns),
         }
-        for name, value in fields.items():
+        for name, value in attributes.items():
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
@@ -107,14 +114,15 @@ class Population:
         )
 
     def __len__(self) -> int:
-        return self.size  # type: ignore[attr-defined]
+        return self.size
 
     @property
     def row_weights(self) -> Any:
+        """The weight of every row (n,)."""
         return np.ones(len(self)) if self.weights is None else self.weights
 
     def weigh(self, mask: Any) -> float:
-        """Return the weight of some rows."""
+        """Return the total weight of some rows."""
         if self.weights is None:
             return float(np.count_nonzero(mask))
         return float(self.weights[mask].sum())
@@ -132,12 +140,11 @@ class Population:
         Population
             These rows, with the same classes.
         """
-        columns = {name: values[rows] for name, values in self.columns.items()}
         return replace(
             self,
             X=None if self.X is None else _select_rows(self.X, rows),
             y=None if self.y is None else self.y[rows],
-            columns=columns,
+            columns={name: values[rows] for name, values in self.columns.items()},
             weights=None if self.weights is None else self.weights[rows],
             counts=None if self.counts is None else self.counts[rows],
             allow_absent=True,
@@ -146,72 +153,60 @@ class Population:
     # --- columns ---
 
     def encode(self, name: Name | None) -> Encoded:
-        """Return the distinct values of a column, or of y if None, and every row's code."""
-        cache: dict[Any, Any] = self.encoded  # type: ignore[attr-defined]
-        if name not in cache:
-            cache[name] = _encode(self._find_column(name), f"column {name!r}")
-        return cache[name]
+        """Return the distinct values and the codes of a column; None stands for the labels."""
+        if name not in self.cache:
+            self.cache[name] = _encode(self._find_column(name), f"column {name!r}")
+        return self.cache[name]
 
     def _find_column(self, name: Name | None) -> Any:
         if name is None:
             return self.y
         if name in self.columns:
             return self.columns[name]
-        width = self.X.shape[1] if getattr(self.X, "ndim", 0) == 2 else 0
+        width = 0
+        if getattr(self.X, "ndim", 0) == 2:
+            width = self.X.shape[1]
         if isinstance(name, int) and 0 <= name < width:
             column = self.X[:, [name]]
-            dense = column.toarray() if hasattr(column, "toarray") else column
-            return np.asarray(dense).ravel()
+            if hasattr(column, "toarray"):
+                column = column.toarray()
+            return np.asarray(column).ravel()
         raise ValueError(f"there is no column {name!r}{suggest_name(name, self.columns)}")
 
     def list_combinations(self, names: list[Name]) -> set[tuple[Value | None, ...]]:
-        """Return the combinations of the columns' values that occur."""
-        encoded = [self.encode(name) for name in names]
-        first, _ = fold(column.codes for column in encoded)
-        return set(zip(*(column.decode()[first].tolist() for column in encoded), strict=True))
+        """Return the combinations of the columns' values that occur in some row."""
+        columns = [self.encode(name) for name in names]
+        examples, _ = fold([column.codes for column in columns])
+        values = [column.decode()[examples].tolist() for column in columns]
+        return set(zip(*values, strict=True))
 
     def class_indices(self, name: Name | None, classes: tuple[Value, ...]) -> Any:
-        """Return the class of every row's label, or of its value in a column of decisions (n,)."""
-        cache: dict[Any, Any] = self.encoded  # type: ignore[attr-defined]
-        if (name, classes) not in cache:
+        """Return the class (n,) of every row's label, or of its value in a column of decisions."""
+        key = (name, classes)
+        if key not in self.cache:
             column = self.encode(name)
             values = column.values.tolist()
-            if name is not None and set(values) <= {0, 1} and not {0, 1} & set(classes):
-                values = [classes[int(value)] for value in values]  # True is yes
-            self._check_classes(name, values, column, classes)
-            index_of_value = np.array([classes.index(value) for value in values], dtype=np.int64)
-            cache[name, classes] = index_of_value[column.codes]
-        return cache[name, classes]
-
-    def _check_classes(
-        self,
-        name: Name | None,
-        values: list[Any],
-        column: Encoded,
-        classes: tuple[Value, ...],
-    ) -> None:
-        unknown = [value for value in values if value not in classes]
-        if (column.codes < 0).any():
-            unknown.append(None)
-        if unknown:
-            where = "y" if name is None else f"the column {name!r} of a live model's decisions"
-            known = ", ".join(map(format_value, classes))
-            raise ValueError(
-                f"{where} holds {unknown[0]!r}, which is not one of the classes {known}"
-            )
+            are_bools = set(values) <= {0, 1} and not {0, 1} & set(classes)
+            if name is not None and are_bools:
+                values = [classes[int(value)] for value in values]  # True is the yes
+            _check_classes(name, values, (column.codes < 0).any(), classes)
+            indices = [classes.index(value) for value in values]
+            self.cache[key] = np.array(indices, dtype=np.int64)[column.codes]
+        return self.cache[key]
 
     def amounts(self, name: Name, needed: Any) -> Any:
-        """Return the amounts (n,) of a column that costs use; 0 for rows not `needed` (n,)."""
+        """Return the amounts (n,) in a column that costs use, 0 in rows that are not `needed`."""
         column = self.encode(name)
         if column.words - {"numbers"}:
             raise ValueError(f"column {name!r} is used as a cost, but does not hold numbers")
-        amounts = np.append(column.values.astype(float), 0.0)[column.codes]
+        values = np.append(column.values.astype(float), 0.0)  # the last one stands for -1
+        amounts = values[column.codes]
         if (amounts < 0).any() or not np.isfinite(amounts).all():
-            raise ValueError(f"column {name!r}: costs and weights are finite and not negative")
-        missing = int(((column.codes < 0) & needed).sum())
-        if missing:
+            raise ValueError(f"column {name!r}: costs and weights must be finite and not negative")
+        is_missing = (column.codes < 0) & needed
+        if is_missing.any():
             raise ValueError(
-                f"column {name!r} has no value in {missing:,} rows whose errors it prices: "
+                f"column {name!r} has no value in {is_missing.sum():,} rows whose errors it prices: "
                 f"leave them out, as in cost(not missing({format_column(name)}), ...)"
             )
         return np.where(needed, amounts, 0.0)
@@ -243,28 +238,25 @@ class Population:
             for part in condition.parts:
                 met |= self.mask(part)
             return met
-        if isinstance(condition, Decided):  # the rate's event says so; any row may be decided
+        if isinstance(condition, Decided):  # any row may be; the rate's events select decisions
             return np.ones(len(self), dtype=bool)
         if isinstance(condition, Missing):
             return self.encode(condition.column).codes < 0
         if isinstance(condition, In):
-            met = np.zeros(len(self), dtype=bool)
-            for value in condition.values:
-                met |= self._compare(Compare(condition.column, "==", value))
-            return met
+            return self.mask(AnyOf(condition.equalities))
         assert isinstance(condition, Compare), condition
         return self._compare(condition)
 
     def _compare(self, leaf: Compare) -> Any:
         column = self.encode(leaf.column)
         met = column.compare(leaf)
-        is_equality = leaf.relation in ("==", "!=")
-        if is_equality and not self.allow_absent:
-            is_absent = met.all() if leaf.relation == "!=" else not met.any()
-            if is_absent:
-                hint = suggest_name(leaf.value, column.values.tolist())
-                equality = f"{format_column(leaf.column)} == {format_value(leaf.value)}"
-                raise ValueError(f"no row has {equality}{hint}")
+        if self.allow_absent or leaf.relation not in ("==", "!="):
+            return met
+        is_equal = met if leaf.relation == "==" else ~met
+        if not is_equal.any():
+            equality = replace(leaf, relation="==")
+            hint = suggest_name(leaf.value, column.values.tolist())
+            raise ValueError(f"no row has {equality}{hint}")
         return met
 
 
@@ -276,16 +268,17 @@ def _encode(values: Any, name: str) -> Encoded:
 
 
 def _count_rows(parts: Mapping[str, Any], columns: Mapping[Name, Any]) -> int:
+    """Return the number of rows; raise if the parts of a population do not agree on it."""
     named = dict(parts)
     for name, values in columns.items():
         named[f"column {name!r}"] = values
     sizes: dict[str, Any] = {}
-    for name, part in named.items():
+    for key, part in named.items():
         if part is None:
             continue
         shape = part.shape if hasattr(part, "shape") else (len(part),)
-        is_one = name == "X" or len(shape) == 1
-        sizes[name] = shape[0] if is_one else shape
+        is_valid = key == "X" or len(shape) == 1
+        sizes[key] = shape[0] if is_valid else shape  # a shape equals no number of rows
     size = next(iter(sizes.values()), 0)
     if size == 0 or set(sizes.values()) != {size} or isinstance(size, tuple):
         raise ValueError(
@@ -299,16 +292,19 @@ def _check_weights(weights: Any, may_be_zero: bool) -> None:
         return
     are_valid = np.isfinite(weights).all() and weights.min(initial=0) >= 0
     if not are_valid or not (weights.any() or may_be_zero):
-        raise ValueError("weights are finite, not negative, and not all zero")
+        raise ValueError("weights must be finite, not negative, and not all zero")
 
 
 def _select_rows(features: Any, rows: Any) -> Any:
+    if hasattr(features, "tocsr"):  # sparse
+        return features[rows]
     if not is_frame(features):
-        return features[rows] if hasattr(features, "tocsr") else np.asarray(features)[rows]
+        return np.asarray(features)[rows]
     import narwhals as nw
 
     frame = nw.from_native(features)
-    return frame[np.arange(len(frame))[rows].tolist()].to_native()
+    indices = np.arange(len(frame))[rows]
+    return frame[indices.tolist()].to_native()
 
 
 # --- classes --------------------------------------------------------------------------------------
@@ -319,11 +315,9 @@ def _read_classes(
     classes: Sequence[Any] | None,
     positive: Any,
 ) -> tuple[Value, ...] | None:
-    """Return the classes in order, the yes last of two; None if nothing tells them."""
+    """Return the classes in order, the yes last of two; None if there are no labels."""
     if classes is not None and positive is not None:
-        raise ValueError(
-            "classes= says which label is yes, as the last of two, so leave out positive="
-        )
+        raise ValueError("the last of classes= is the yes, so leave out positive=")
     if classes is None and y is None:
         return None
     if classes is None:
@@ -340,6 +334,23 @@ def _read_classes(
     return tuple(map(as_value, classes))
 
 
+def _check_classes(
+    name: Name | None,
+    values: list[Any],
+    has_missing: bool,
+    classes: tuple[Value, ...],
+) -> None:
+    unknown = [value for value in values if value not in classes]
+    if has_missing:
+        unknown.append(None)
+    if unknown:
+        where = "y" if name is None else f"the column {name!r} of a live model's decisions"
+        known = ", ".join(map(format_value, classes))
+        raise ValueError(
+            f"{where} holds {unknown[0]!r}, which is not one of the classes {known}: leave such rows out"
+        )
+
+
 def _find_classes(labels: list[Any], positive: Any) -> list[Any]:
     if positive is None:
         return _find_pair(labels) or labels
@@ -347,29 +358,29 @@ def _find_classes(labels: list[Any], positive: Any) -> list[Any]:
     negatives = [label for label in pair if label != positive]
     if positive not in pair or len(negatives) != 1:
         raise ValueError(
-            f"positive={positive!r} is one of two labels, but y holds {labels[:5]}: "
+            f"positive={positive!r} must be one of two labels, but y holds {labels[:5]}: "
             "give classes=[no, yes]"
         )
     return [*negatives, positive]
 
 
 def _find_pair(labels: list[Any]) -> list[Any] | None:
-    """Return the known pair that the labels belong to, if any."""
+    """Return the known pair that holds all labels, if there is one."""
     for pair in PAIRS:
-        types = {isinstance(label, bool) for label in (*pair, *labels)}  # True equals 1
-        if labels and len(types) == 1 and set(labels) <= set(pair):
+        are_bool = {isinstance(label, bool) for label in (*pair, *labels)}
+        if labels and len(are_bool) == 1 and set(labels) <= set(pair):  # True equals 1
             return list(pair)
     return None
 
 
 def collect_classes(populations: Mapping[str, Pieces]) -> tuple[tuple[Value, ...], int]:
-    """Return all decisions, a referral last, and how many of them are labels."""
+    """Return all decisions, with a referral last, and the number of labels among them."""
     pieces = [piece for population in populations.values() for piece in population]
     listed = [piece.classes for piece in pieces if piece.classes is not None]
     labels: tuple[Value, ...] = (False, True)
     if listed:
         labels = tuple(dict.fromkeys(value for classes in listed for value in classes))
-    if len({frozenset(classes) for classes in listed}) > 1:  # pieces may lack a class
+    if len({frozenset(classes) for classes in listed}) > 1:  # some piece lacks a class
         labels = tuple(sorted(labels, key=lambda value: (isinstance(value, str), value)))
     referrals = {piece.refer for piece in pieces if piece.refer is not None}
     if len(referrals) > 1:
@@ -379,11 +390,11 @@ def collect_classes(populations: Mapping[str, Pieces]) -> tuple[tuple[Value, ...
 
 # --- pieces ---------------------------------------------------------------------------------------
 
-Pieces = Sequence[Population]  # of one population: read one after another, never together
+Pieces = Sequence[Population]  # parts of one population, which are read one after another
 
 
 def as_pieces(population: Any) -> Pieces:
-    """Return a population's pieces, itself alone or those listed, each of which may lack values."""
+    """Return the pieces of a population; one of several pieces may lack values of a column."""
     pieces = [population] if isinstance(population, Population) else list(population)
     if not pieces or not all(isinstance(piece, Population) for piece in pieces):
         raise TypeError(

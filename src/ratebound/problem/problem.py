@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ratebound.rates.goals import Goal
-from ratebound.rates.sums import Constraint, Distance, Shape, Sum, Written, as_sum
+from ratebound.rates.sums import Constraint, Shape, Sum, Written, as_sum
 from ratebound.rates.table import list_directions
 from ratebound.rates.text import parse, parse_objective
 
-SENSES = {"smallest": "maximize", "largest": "minimize"}  # of each shape
+SENSE_OF_SHAPE = {"smallest": "maximize", "largest": "minimize"}
+OPPOSITE_SENSE = {"minimize": "maximize", "maximize": "minimize"}
+WORSE = {"minimize": "more", "maximize": "less"}  # the direction that each sense moves away from
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -27,8 +29,8 @@ class Problem(Written):
     maximize : sum of rates or str, default=None
         What to make as large as possible.
     levels : dict, default=None
-        For a constraint that compares two ratios, by its text: the level that the lower one stays below
-        and the higher one above. By default such a constraint cannot be compiled.
+        For each constraint that compares two ratios, by its text: a level between them. The lower ratio
+        stays below it and the higher one above. Such a constraint cannot be compiled without a level.
 
     Examples
     --------
@@ -45,7 +47,7 @@ class Problem(Written):
     sense: str  # "minimize" or "maximize"
     objective: Sum | Shape
     constraints: tuple[Constraint | Goal, ...]
-    levels: dict[str, float] = field(compare=False)  # of constraints on two ratios, by their text
+    levels: dict[str, float] = field(compare=False)  # by the text of the constraint
 
     def __init__(
         self,
@@ -75,10 +77,13 @@ class Problem(Written):
         Returns
         -------
         Problem
-            The problem that can be compiled.
+            The problem with these levels, which can be compiled.
         """
-        levels = self.levels | levels
-        return Problem(subject_to=self.constraints, levels=levels, **{self.sense: self.objective})
+        return Problem(
+            subject_to=self.constraints,
+            levels=self.levels | levels,
+            **{self.sense: self.objective},
+        )
 
     def __str__(self) -> str:
         lines = [f"{self.sense} {self.objective}"]
@@ -89,12 +94,12 @@ class Problem(Written):
 
 
 def parse_problem(text: str) -> Problem:
-    """Return the problem that a text states.
+    """Return the problem that the text states.
 
     Parameters
     ----------
     text : str
-        As ``str(problem)`` writes it.
+        A problem as ``str(problem)`` writes it.
 
     Returns
     -------
@@ -107,38 +112,37 @@ def parse_problem(text: str) -> Problem:
     >>> rb.parse_problem("maximize recall()").objective
     recall()
     """
-    first, *lines = [line.strip() for line in text.strip().splitlines()] or [""]
+    lines = [line.strip() for line in text.strip().splitlines()]
+    first = lines[0] if lines else ""
     sense, _, objective = first.partition(" ")
-    if sense not in ("minimize", "maximize"):
+    if sense not in OPPOSITE_SENSE:
         raise ValueError(f"a problem starts with minimize or maximize, not {first[:40]!r}")
-    constraints = [line for line in lines if line != "subject to"]
-    goal: dict[str, Any] = {sense: objective}
-    return Problem(subject_to=constraints, **goal)
+    constraints = [line for line in lines[1:] if line != "subject to"]
+    arguments: dict[str, Any] = {sense: objective}
+    return Problem(subject_to=constraints, **arguments)
 
 
 def flatten_constraints(constraints: Any) -> Iterable[Constraint | Goal]:
-    """Yield constraints and goals out of texts and nested lists."""
+    """Yield the constraints and goals in text and nested lists."""
     if isinstance(constraints, str):
         yield parse(constraints)
     elif isinstance(constraints, Constraint | Goal):
         yield constraints
-    elif isinstance(constraints, Sum | Distance | Shape | bool) or not isinstance(
-        constraints, Iterable
-    ):
+    elif isinstance(constraints, Iterable):
+        for constraint in constraints:
+            yield from flatten_constraints(constraint)
+    else:
         raise TypeError(
             f"a constraint compares a rate with a number, as in recall() >= 0.9; got {constraints!r}"
         )
-    else:
-        for constraint in constraints:
-            yield from flatten_constraints(constraint)
 
 
 def _read_objective(sense: str, objective: Any) -> Sum | Shape:
-    """Return the objective; refuse one that has no optimum, or asks for the worst."""
+    """Return the objective; raise if it has no rate, or if the sense is the wrong one."""
     if isinstance(objective, str):
         objective = parse_objective(objective)
     if isinstance(objective, Shape):
-        needed = SENSES[objective.name]
+        needed = SENSE_OF_SHAPE[objective.name]
         if sense != needed:
             raise ValueError(f"cannot {sense} {objective.name}(...): write {needed}=")
         return objective
@@ -147,8 +151,8 @@ def _read_objective(sense: str, objective: Any) -> Sum | Shape:
         raise ValueError(
             f"there is nothing to {sense} in {objective}: name a rate, as in error_rate()"
         )
-    better = {"minimize": "less", "maximize": "more"}[sense]
-    other = {"minimize": "maximize", "maximize": "minimize"}[sense]
-    if list_directions(objective) == {"more", "less"} - {better}:
-        raise ValueError(f"to {sense} {objective} is to ask for the worst: write {other}=")
+    if list_directions(objective) == {WORSE[sense]}:
+        raise ValueError(
+            f"to {sense} {objective} is to ask for the worst: write {OPPOSITE_SENSE[sense]}="
+        )
     return objective

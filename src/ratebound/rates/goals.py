@@ -1,14 +1,14 @@
 """Goals: names for several constraints on groups, each a short function from groups to constraints.
 
-A `Goal` prints as it was written. `expand` spells it out once there are rows, since only rows tell
-the values of a column and the classes.
+A `Goal` prints as it was written. `expand` spells it out once there are rows, since only rows know
+the values of a column, and the classes.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from itertools import permutations
 from typing import Any
@@ -32,13 +32,13 @@ Groups = list[Condition]
 Number = float | None
 GOALS: dict[str, Callable[..., list[Constraint]]] = {}
 BUILT_IN: set[str] = set()  # names of the goals of this module
-GROUP_OPTIONS = ("intersection", "min_rows")  # of every goal; `expand` reads them
-STAND_IN = "(group)"  # the column of groups that stand for any
+GROUP_OPTIONS = ("intersection", "min_rows")  # options of every goal, which `expand` reads
+STAND_IN = "(group)"  # the column of a group that stands for any group
 
 
 @dataclass(frozen=True, repr=False)
 class Goal(Written):
-    """A goal on groups: conditions, columns whose every value is a group, or ``sex in (...)``.
+    """A goal on groups: conditions, columns with a group for each value, or ``sex in (...)``.
 
     >>> goal = equal_opportunity("sex", ratio=0.95)
     >>> goal.spell_out([column("sex") == "Female"])
@@ -49,25 +49,29 @@ class Goal(Written):
     groups: tuple[Condition, ...]
     options: tuple[tuple[str, Any], ...]
 
-    def spell_out(self, groups: Iterable[Condition], **changed: Any) -> list[Constraint]:
+    def spell_out(self, groups: Iterable[Condition]) -> list[Constraint]:
         """Return the constraints that the goal stands for on these groups."""
-        options = dict(self.options) | changed
+        options = dict(self.options)
         for name in GROUP_OPTIONS:
             options.pop(name, None)
-        function = GOALS[self.name]
-        if takes_groups(function):
-            return function(list(groups), **options)
-        return function(**options)
+        make_constraints = GOALS[self.name]
+        if takes_groups(make_constraints):
+            return make_constraints(list(groups), **options)
+        return make_constraints(**options)
+
+    def with_class(self, value: Value) -> Goal:
+        """Return the same goal about one class."""
+        return replace(self, options=(*self.options, ("of", value)))
 
     @property
     def lacks_class(self) -> bool:
-        """Whether the goal is about a class and does not say which."""
+        """Whether the goal is about a class and does not name it."""
         takes_class = "of" in inspect.signature(GOALS[self.name]).parameters
         return takes_class and "of" not in dict(self.options)
 
     @property
     def rates(self) -> tuple[Rate, ...]:
-        """The rates of its constraints, on two groups that stand for any."""
+        """The rates of its constraints, on two groups that stand for any others."""
         rates: list[Rate] = []
         for constraint in self.spell_out([column(STAND_IN) == 1, column(STAND_IN) == 2]):
             rates += constraint.rates
@@ -78,13 +82,13 @@ class Goal(Written):
         return dict(self.options).get("on", FIRST)
 
     def __str__(self) -> str:
-        words = [str(group) for group in self.groups]
-        words += [f"{name}={format_value(value)}" for name, value in self.options]
-        return f"{self.name}({', '.join(words)})"
+        arguments = [str(group) for group in self.groups]
+        arguments += [f"{name}={format_value(value)}" for name, value in self.options]
+        return f"{self.name}({', '.join(arguments)})"
 
 
 def goal(function: Callable[..., list[Constraint]]) -> Callable[..., Goal]:
-    """Make a function from groups to constraints a goal, which text can use by its name.
+    """Register a function from groups to constraints as a goal, which text can name.
 
     >>> @goal
     ... def minimum_precision(groups, *, at_least):
@@ -101,34 +105,37 @@ def goal(function: Callable[..., list[Constraint]]) -> Callable[..., Goal]:
 
 
 def make_goal(name: str, *groups: Any, **options: Any) -> Goal:
-    """Return the goal of that name. Wrong options raise here, at the line that writes them."""
-    function = GOALS[name]
-    parameters = inspect.signature(function).parameters
-    if groups and not takes_groups(function):  # its number may come first: steering_examples(0.67)
+    """Return a goal by its name. Wrong options raise here, at the line that writes them."""
+    parameters = inspect.signature(GOALS[name]).parameters
+    if "groups" in parameters:
+        groups = (*groups, *as_groups(options.pop("groups", ())))
+    if groups and "groups" not in parameters:  # its number may come first: steering_examples(0.67)
         if len(groups) > 1:
             raise TypeError(f"{name} takes no groups, got {groups!r}")
         options = {next(iter(parameters)): groups[0]} | options
         groups = ()
-    _check_goal_options(name, options, [*parameters, *GROUP_OPTIONS])
+    _check_option_names(name, options, [*parameters, *GROUP_OPTIONS])
     named = {option: as_value(value) for option, value in options.items() if value is not None}
-    conditions = tuple(as_groups(groups))
+    goal = Goal(name, tuple(as_groups(groups)), tuple(named.items()))
     for option, parameter in parameters.items():
         if parameter.default is not parameter.empty or option in named:
             continue
         if option != "groups":
             raise TypeError(f"{name}: {option}= is needed; only you can say how much is right")
-        if not conditions:
+        if not goal.groups:
             raise TypeError(f"{name} takes groups first, as in {name}(sex, ...)")
-    made = Goal(name, conditions, tuple(named.items()))
-    if named.get("intersection") and not all(isinstance(group, Every) for group in made.groups):
+    are_columns = all(isinstance(group, Every) for group in goal.groups)
+    if named.get("intersection") and not are_columns:
         raise ValueError(
-            f"{name}: intersection=True takes columns, of whose values it makes groups"
+            f"{name}: intersection=True takes columns alone, "
+            f"as in {name}(sex, race, intersection=True)"
         )
-    assert made.rates  # which raises if numbers are wrong
-    return made
+    if not goal.rates:  # spelling it out also checks its numbers
+        raise ValueError(f"{name} returns no constraints")
+    return goal
 
 
-def _check_goal_options(name: str, options: Mapping[str, Any], parameters: list[str]) -> None:
+def _check_option_names(name: str, options: Mapping[str, Any], parameters: list[str]) -> None:
     known = [option for option in parameters if option != "groups"]
     for option in options:
         if option not in known:
@@ -160,7 +167,7 @@ def as_groups(groups: Any) -> list[Condition]:
     return listed
 
 
-# --- what goals are made of -----------------------------------------------------------------------
+# --- parts of goals -------------------------------------------------------------------------------
 
 
 def require_similar(
@@ -172,41 +179,41 @@ def require_similar(
     harm: bool = False,
     **options: Any,
 ) -> list[Constraint]:
-    """Bound a rate of every group by the same rate overall, or in every other group."""
+    """Bound the rate of every group by the overall rate, or by the rate of every other group."""
     if against not in ("overall", "pairwise"):
         raise ValueError(f'against= is "overall" or "pairwise", got {against!r}')
     constraints = []
     if against == "overall":
+        overall = rate(**options)
         for group in groups:
-            left = rate(group, **options)
-            constraints += bound_difference(left, rate(**options), slack, ratio, harm)
+            constraints += bound_difference(rate(group, **options), overall, slack, ratio, harm)
         return constraints
     if len(groups) < 2:
         raise ValueError(f'against="pairwise" compares groups, but there is only {groups[0]}')
     for first, second in permutations(groups, 2):
         left = rate(first, **options)
-        bounds = bound_difference(left, rate(second, **options), slack, ratio, harm)
-        constraints.append(bounds[0])  # the other bound comes with the other order
+        right = rate(second, **options)
+        bounds = bound_difference(left, right, slack, ratio, harm)
+        constraints.append(bounds[0])  # the other order of the two groups adds the other bound
     return constraints
 
 
 def bound_difference(
     left: Sum, right: Sum, slack: Any, ratio: Any, harm: bool = False
 ) -> list[Constraint]:
-    """Return two bounds for a slack; for a ratio the one that protects the group.
+    """Return both bounds for a slack, or the bound that protects the group for a ratio.
 
-    If the rate is a harm, more of it is worse, so the ratio is inverted.
+    More of a harm is worse, so its ratio is inverted.
     """
     if (slack is None) == (ratio is None):
         raise ValueError("give either slack= (an additive difference) or ratio= (a factor)")
     if slack is not None:
         if as_number(slack) < 0:
-            raise ValueError(f"slack= is not negative, got {slack}")
+            raise ValueError(f"slack= must not be negative, got {slack}")
         return [left <= right + slack, left >= right - slack]
     if not 0 < as_number(ratio) < 10:
-        raise ValueError(
-            f"ratio= is a factor, 0.95 for 95%, got {ratio}; did you mean {ratio / 100:g}?"
-        )
+        hint = f"; did you mean {ratio / 100:g}?" if ratio > 0 else ""
+        raise ValueError(f"ratio= is a factor, 0.95 for 95%, got {ratio}{hint}")
     factor = 1 / ratio if harm else ratio
     needs_more = (ratio <= 1) != harm
     return [left >= factor * right] if needs_more else [left <= factor * right]
@@ -215,7 +222,7 @@ def bound_difference(
 def require_at_least(
     rate: Kind, groups: list[Condition] | None, at_least: Any, **options: Any
 ) -> list[Constraint]:
-    """Bound a rate of every group from below, or of all rows if there are no groups."""
+    """Bound the rate of every group from below, or of all rows if there are no groups."""
     return [rate(group, **options) >= at_least for group in groups or [EVERYONE]]
 
 

@@ -1,7 +1,7 @@
 """Rates, sums of rates, and constraints on them, in one normal form that prints as it was written.
 
-A `Sum` is quantities with coefficients plus a constant. A quantity is a `Rate`, a `Quotient` of two
-sums, or a `Computed` number. A `Constraint` bounds a sum by two others. Nothing here holds data.
+A `Sum` adds quantities with coefficients, and a constant. A quantity is a `Rate`, a `Quotient` of
+two sums, or a `Computed` number. A `Constraint` bounds a sum by other sums. Nothing here holds data.
 """
 
 from __future__ import annotations
@@ -17,16 +17,21 @@ from ratebound.rates.conditions import (
     FLIPPED,
     Condition,
     Every,
+    Name,
     Value,
     format_value,
     is_finite,
     leaves,
 )
 
-ROUNDING = 1e-9  # of bounds
+ROUNDING = 1e-9  # tolerance of comparisons with a bound
 FIRST = "train"  # the population of rates without ``on=``
-LINEAR, RATIO, RANKING, COMPUTED = "linear", "ratio", "ranking", "computed"
-# Options of rates, in the order they are printed. No keyword that names a column is one of them.
+# Forms of quantities, which decide how they can be bounded.
+LINEAR = "linear"
+RATIO = "ratio"
+RANKING = "ranking"
+COMPUTED = "computed"
+# Options of rates, in the order in which they are printed. All other keywords name columns.
 OPTIONS = (
     "of", "label", "predicted", "false_negative", "false_positive", "column", "beta", "versus",
     "by", "on", "at", "bins", "top", "per",
@@ -34,7 +39,7 @@ OPTIONS = (
 
 
 class Written:
-    """Something that prints as its user wrote it."""
+    """An object that prints as its user wrote it."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -42,19 +47,18 @@ class Written:
 
 @dataclass(frozen=True)
 class Part:
-    """What is counted: rows and decisions where an event of the table holds, at a price."""
+    """One event that a rate counts, and the price of each row where it holds."""
 
-    event: str  # such as "d & ~y"; the table has the language
+    event: str  # such as "d & ~y", in the letters of `rates/table.py`
     price: float = 1.0
-    amounts: str | int | None = None  # the column whose amount multiplies the price of each row
+    amounts: Name | None = None  # the column whose amount multiplies the price of each row
 
 
 @dataclass(frozen=True, repr=False)
 class Rate(Written):
-    """How often the counted events happen among some rows.
+    """A share of rows, or a count of them.
 
-    A rate carries what it counts, so nothing looks up its name later. The name and options are
-    words.
+    A rate carries what it counts, so nothing looks up its name in the table later.
 
     >>> from ratebound import recall
     >>> recall(sex="Female", at=0.5).rates
@@ -75,8 +79,13 @@ class Rate(Written):
         return self.option("on", FIRST)
 
     @property
+    def parts(self) -> tuple[Part, ...]:
+        """All events that it counts, above and below."""
+        return self.counted + (self.among or ())
+
+    @property
     def form(self) -> str:
-        """A ratio if decisions change the denominator, a ranking if thresholds are chosen."""
+        """Linear; or a ratio if decisions change the denominator; or a ranking of the scores."""
         if self.option("top") is not None or self.option("bins") is not None:
             return RANKING
         if self.among is not None and mentions_letter(self.among, "d"):
@@ -85,16 +94,18 @@ class Rate(Written):
 
     @property
     def largest(self) -> float:
-        """The largest value it can have: 1 for a share, which counts some of its rows once each."""
+        """The upper limit of its value: 1 for a share, else infinity."""
         if self.among is None or len(self.counted) > 1:
             return math.inf
         (part,) = self.counted
+        # A share counts rows of its denominator, each once. So its event repeats the denominator's.
         literals = {"1", *part.event.split(" & ")}
-        is_share = literals.issuperset(self.among[0].event.split(" & "))
-        return 1.0 if is_share and part == Part(part.event) else math.inf
+        repeats_denominator = literals.issuperset(self.among[0].event.split(" & "))
+        counts_once = part == Part(part.event)
+        return 1.0 if repeats_denominator and counts_once else math.inf
 
     def with_options(self, **changed: Any) -> Rate:
-        """Return the same rate with other options; None leaves one out."""
+        """Return the same rate with some options changed; None removes an option."""
         options = dict(self.options) | changed
         ordered = [(name, options[name]) for name in OPTIONS if options.get(name) is not None]
         return replace(self, options=tuple(ordered))
@@ -107,15 +118,15 @@ class Rate(Written):
         return change(self)
 
     def __str__(self) -> str:
-        words = [f"{name}={format_value(value)}" for name, value in self.options]
+        arguments = [f"{name}={format_value(value)}" for name, value in self.options]
         if self.condition != EVERYONE:
-            words.insert(0, str(self.condition))
-        return f"{self.name}({', '.join(words)})"
+            arguments.insert(0, str(self.condition))
+        return f"{self.name}({', '.join(arguments)})"
 
 
 @dataclass(frozen=True, repr=False)
 class Quotient(Written):
-    """One sum over another that is never negative. If that is 0, every bound is met."""
+    """One sum over another that is never negative. A quotient over 0 meets every bound."""
 
     top: Sum
     bottom: Sum
@@ -126,8 +137,8 @@ class Quotient(Written):
         coefficients = self.bottom.terms.values()
         if not coefficients or self.bottom.constant < 0 or min(coefficients) < 0:
             raise ValueError(
-                f"cannot divide by {self.bottom}: a denominator is a sum of rates without minus, "
-                "so it is never negative; write negative_rate() for 1 - positive_rate()"
+                f"cannot divide by {self.bottom}: a denominator must be a sum of rates without minus "
+                "signs; write negative_rate() for 1 - positive_rate()"
             )
         for side in (self.top, self.bottom):
             if side.nonlinear:
@@ -148,16 +159,16 @@ class Quotient(Written):
 
 @dataclass(frozen=True, repr=False)
 class Computed(Written):
-    """A number that a function computes from a model and rows; `constraint` bounds one."""
+    """A number that a function computes from a model and rows, as `constraint` defines it."""
 
     name: str
-    value: Callable[[Any, Any], Any] = field(compare=False)  # what multipliers and reports see
-    proxy: Callable[[Any, Any], Any] = field(compare=False)  # what the model descends
-    population: str = FIRST  # whose rows the functions see
-    exact: bool = False  # whether multipliers see the value on all rows, not on a batch
-    scale: float = 1.0  # the unit in which its violation compares with those of rates
+    value: Callable[[Any, Any], Any] = field(compare=False)  # multipliers and reports read it
+    proxy: Callable[[Any, Any], Any] = field(compare=False)  # the model descends it
+    population: str = FIRST  # its rows are passed to both functions
+    exact: bool = False  # multipliers read the value on all rows, not on a batch
+    scale: float = 1.0  # the unit of its violation, where those of rates have 1
     form = COMPUTED
-    largest = math.nan  # no limits are known
+    largest = math.nan  # unknown: every comparison with it is False
     rates = ()
 
     def map(self, change: Callable[[Rate], Rate]) -> Computed:
@@ -171,20 +182,20 @@ Quantity = Rate | Quotient | Computed
 
 
 class Sum(Written):
-    """Quantities with coefficients, in any order, plus a constant.
+    """Quantities with coefficients, plus a constant.
 
     >>> from ratebound import churn, error_rate
     >>> error_rate() + 0.5 * churn(versus="live")
     error_rate() + 0.5 * churn(versus="live")
     """
 
-    __array_ufunc__ = None  # NumPy numbers leave arithmetic and comparisons to this class
+    __array_ufunc__ = None  # so that NumPy numbers leave arithmetic to this class
 
     def __init__(self, terms: Iterable[tuple[Quantity, float]] = (), constant: float = 0.0) -> None:
         merged: dict[Quantity, float] = {}
         for quantity, coefficient in terms:
             merged[quantity] = merged.get(quantity, 0.0) + coefficient
-        self.terms = {quantity: number for quantity, number in merged.items() if number != 0}
+        self.terms = {quantity: factor for quantity, factor in merged.items() if factor != 0}
         self.constant = float(constant)
         numbers = (self.constant, *self.terms.values())
         if not all(map(math.isfinite, numbers)):
@@ -200,7 +211,7 @@ class Sum(Written):
 
     @property
     def rates(self) -> tuple[Rate, ...]:
-        """Every rate in it once, including those inside quotients."""
+        """Every rate once, including the rates inside quotients."""
         return _collect_rates(self.terms)
 
     @property
@@ -208,8 +219,8 @@ class Sum(Written):
         return [quantity for quantity in self.terms if quantity.form != LINEAR]
 
     def map(self, change: Callable[[Rate], Rate]) -> Sum:
-        """Return the same sum with every rate replaced; terms that become equal are merged."""
-        terms = [(quantity.map(change), number) for quantity, number in self.terms.items()]
+        """Return the sum with `change` applied to every rate; equal terms are merged."""
+        terms = [(quantity.map(change), factor) for quantity, factor in self.terms.items()]
         return Sum(terms, self.constant)
 
     def __add__(self, other: Any) -> Sum:
@@ -263,33 +274,29 @@ class Sum(Written):
         return compare(self, ">=", other)
 
     def __lt__(self, other: Any) -> Any:
-        raise TypeError("rates take no strict bounds: write <= instead of <")
+        raise TypeError("strict bounds are not supported: write <= instead of <")
 
     def __gt__(self, other: Any) -> Any:
-        raise TypeError("rates take no strict bounds: write >= instead of >")
+        raise TypeError("strict bounds are not supported: write >= instead of >")
 
     def __str__(self) -> str:
-        text = ""
         first_coefficient = next(iter(self.terms.values()), 0.0)
-        constant_first = self.constant > 0 > first_coefficient  # 1 - recall()
-        if constant_first:
+        starts_with_constant = self.constant > 0 > first_coefficient  # 1 - recall()
+        text = ""
+        if starts_with_constant:
             text = format_number(self.constant)
         for quantity, coefficient in self.terms.items():
-            size = str(quantity)
-            if coefficient != 1 and isinstance(quantity, Quotient):
-                size = f"({size})"  # 0.5 * a / b would read as (0.5 * a) / b
-            if abs(coefficient) != 1:
-                size = f"{format_number(abs(coefficient))} * {size}"
-            text += _format_signed(coefficient, size, first=not text)
-        if not text or (self.constant and not constant_first):
-            size = format_number(abs(self.constant))
-            text += _format_signed(self.constant, size, first=not text)
+            term = _format_term(quantity, coefficient)
+            text += _format_signed(coefficient, term, is_first=not text)
+        if not text or (self.constant and not starts_with_constant):
+            term = format_number(abs(self.constant))
+            text += _format_signed(self.constant, term, is_first=not text)
         return text
 
 
 @dataclass(frozen=True, repr=False)
 class Distance(Written):
-    """The absolute value of a sum, which only takes an upper bound."""
+    """The absolute value of a sum, which takes only an upper bound."""
 
     sum: Sum
 
@@ -297,7 +304,9 @@ class Distance(Written):
         return Constraint(-as_sum(bound), self.sum, as_sum(bound))
 
     def __ge__(self, bound: Any) -> Constraint:
-        raise TypeError(f"{self} takes only an upper bound: write which of the two is larger")
+        raise TypeError(
+            f"{self} takes only an upper bound; for a lower one choose a sign: {self.sum} >= {bound}"
+        )
 
     def __str__(self) -> str:
         return f"abs({self.sum})"
@@ -305,7 +314,7 @@ class Distance(Written):
 
 @dataclass(frozen=True, repr=False)
 class Shape(Written):
-    """A function of several sums, as an objective: the smallest or the largest."""
+    """An objective on several sums: the smallest or the largest of them."""
 
     name: str
     parts: tuple[Sum, ...]
@@ -320,7 +329,8 @@ class Shape(Written):
 
     def __le__(self, bound: Any) -> Any:
         raise TypeError(
-            f"{self} is an objective; as a constraint, bound {self.parts[0]}, and so on"
+            f"{self} is an objective and takes no bound; constrain its sums instead, "
+            f"as in {self.parts[0]} >= 0.5"
         )
 
     __ge__ = __le__
@@ -330,7 +340,7 @@ class Shape(Written):
 
 
 def smallest(*parts: Any) -> Shape:
-    """Return the objective to make the smallest of several sums of rates as large as possible.
+    """Return the smallest of several sums of rates, as an objective to maximize.
 
     A column stands for each of its values: ``smallest(recall("sex"))`` is the lowest recall of any
     group.
@@ -343,7 +353,7 @@ def smallest(*parts: Any) -> Shape:
 
 
 def largest(*parts: Any) -> Shape:
-    """Return the objective to make the largest of several sums of rates as small as possible.
+    """Return the largest of several sums of rates, as an objective to minimize.
 
     >>> from ratebound import error_rate, largest
     >>> largest(error_rate("sex"))
@@ -354,11 +364,11 @@ def largest(*parts: Any) -> Shape:
 
 def _make_shape(name: str, parts: tuple[Any, ...]) -> Shape:
     if len(parts) == 1 and not isinstance(parts[0], Sum):
-        parts = tuple(parts[0])
+        parts = tuple(parts[0])  # a list of sums
     sums = tuple(map(as_sum, parts))
     if len(sums) < 2 and not any(map(mentions_every_value, _collect_rates(sums))):
         raise ValueError(
-            f"{name}(...) takes two sums of rates or more, or one for every value of a column"
+            f"{name}(...) takes two or more sums of rates, or one on every value of a column"
         )
     return Shape(name, sums)
 
@@ -403,32 +413,36 @@ class Constraint(Written):
         if len(ratios) < len(row.terms):
             raise TypeError(
                 f"{self}: {first} is a ratio, so its difference from other rates is not linear; "
-                f"compare it with a number, or with a multiple of one ratio: {first} >= 0.8"
+                f"compare it with a number, or with a multiple of one ratio, as in {first} >= 0.8"
             )
         if len(ratios) > 2 or (len(ratios) == 2 and not _compares_ratios(row)):
             raise TypeError(
-                f"{self}: two ratios can be compared, as in {first} >= 0.9 * {ratios[1]}, no more"
+                f"{self}: only two ratios can be compared, as in {first} >= 0.9 * {ratios[1]}"
             )
         if first.form == RANKING and row.terms[first] > 0:
-            raise TypeError(f"{self}: {first} is bounded from below only, as in {first} >= 0.8")
+            raise TypeError(f"{self}: {first} takes only a lower bound, as in {first} >= 0.8")
 
     def check_limits(self) -> None:
-        """Raise if shares between 0 and 1 meet it never or always: a slip, such as 80 for 80%."""
+        """Raise if every model or no model meets a bound, as when 80 is written for 80%."""
         for row in self.rows:
-            low = high = row.constant
-            for quantity, number in row.terms.items():
-                low += min(number * quantity.largest, 0.0)
-                high += max(number * quantity.largest, 0.0)
-            if low > ROUNDING or high <= -1:
-                models = "no model meets this" if low > 0 else "every model meets this"
-                number = max(abs(row.constant), *map(abs, row.terms.values()))
-                hint = f"; write {number:g} percent as {number / 100:g}" if number >= 2 else ""
-                reason = "a share is between 0 and 1, and a count is not negative"
-                raise ValueError(f"{self}: {models}, since {reason}{hint}")
+            low = row.constant
+            high = row.constant
+            for quantity, coefficient in row.terms.items():
+                low += min(coefficient * quantity.largest, 0.0)
+                high += max(coefficient * quantity.largest, 0.0)
+            # recall() <= 1 may be meant, but a bound that is off by a whole share is a slip.
+            is_slip = low > ROUNDING or high <= -1
+            if not is_slip:
+                continue
+            models = "no model meets this" if low > 0 else "every model meets this"
+            number = max(abs(row.constant), *map(abs, row.terms.values()))
+            hint = f"; write {number:g} percent as {number / 100:g}" if number >= 2 else ""
+            reason = "a share is between 0 and 1, and a count is not negative"
+            raise ValueError(f"{self}: {models}, since {reason}{hint}")
 
     @property
     def rows(self) -> list[Sum]:
-        """The sums that are at most 0 if the constraint is met."""
+        """The rows of a linear program: sums that are at most 0 if the constraint is met."""
         rows = []
         if self.low is not None:
             rows.append(self.low - self.sum)
@@ -438,7 +452,7 @@ class Constraint(Written):
 
     @property
     def ends(self) -> list[Constraint]:
-        """The constraint's bounds one by one, in the order of `rows`."""
+        """A constraint for each bound, in the order of `rows`."""
         if self.low is None or self.high is None:
             return [self]
         return [compare(self.sum, ">=", self.low), compare(self.sum, "<=", self.high)]
@@ -454,8 +468,8 @@ class Constraint(Written):
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"the constraint {self} is neither true nor false before there is data; for a range "
-            'write a text, "0.1 <= positive_rate() <= 0.9", or two constraints'
+            f"the constraint {self} is neither true nor false before there is data; write a range "
+            'as text, "0.1 <= positive_rate() <= 0.9", or as two constraints'
         )
 
     def __str__(self) -> str:
@@ -469,27 +483,27 @@ class Constraint(Written):
 
 
 def compare(left: Any, relation: str, right: Any) -> Constraint:
-    """Return the constraint of a comparison; a number alone goes to the right."""
+    """Return the constraint that a comparison states, with a lone number on the right."""
     if isinstance(left, Distance):
         return left <= right if relation == "<=" else left >= right
     if isinstance(right, Distance):
         return compare(right, FLIPPED[relation], left)
-    lower, upper = as_sum(left), as_sum(right)
-    if relation == ">=":
-        lower, upper = upper, lower
-    sum_is_lower = relation == "<="
-    if not as_sum(left).terms and as_sum(right).terms:
-        sum_is_lower = not sum_is_lower
-    if sum_is_lower:
-        return Constraint(None, lower, upper)
-    return Constraint(lower, upper, None)
+    bounded = as_sum(left)
+    bound = as_sum(right)
+    if not bounded.terms and bound.terms:
+        bounded, bound = bound, bounded
+        relation = FLIPPED[relation]
+    if relation == "<=":
+        return Constraint(None, bounded, bound)
+    return Constraint(bound, bounded, None)
 
 
 def _compares_ratios(row: Sum) -> bool:
-    """Return True if the row is one ratio minus a multiple of another."""
+    """Return True if the row is one ratio minus a multiple of another, and nothing else."""
     first, second = row.terms
-    opposite = row.terms[first] * row.terms[second] < 0
-    return opposite and row.constant == 0 and RANKING not in (first.form, second.form)
+    has_opposite_signs = row.terms[first] * row.terms[second] < 0
+    is_ranking = RANKING in (first.form, second.form)
+    return has_opposite_signs and row.constant == 0 and not is_ranking
 
 
 def equal(left: Sum, right: Sum | float, *, slack: float) -> Constraint:
@@ -500,7 +514,7 @@ def equal(left: Sum, right: Sum | float, *, slack: float) -> Constraint:
     abs(positive_rate() - 0.5) <= 0.25
     """
     if as_number(slack) < 0:
-        raise ValueError(f"slack= is not negative, got {slack!r}")
+        raise ValueError(f"slack= must not be negative, got {slack!r}")
     return abs(as_sum(left) - right) <= slack
 
 
@@ -514,7 +528,7 @@ def constraint(
     exact: bool = False,
     scale: float = 1.0,
 ) -> Constraint:
-    """Bound any number that a function computes from a model and rows; only games train for it.
+    """Bound any number that a function computes from a model and rows. Only games train for it.
 
     Parameters
     ----------
@@ -522,18 +536,18 @@ def constraint(
         A function of ``(model, rows)`` that returns the number to bound. The model has the `scores`
         of the rows, and its PyTorch `module`. The rows have `X`, `y`, `columns` and `weights`.
     proxy : callable, default=None
-        What the model descends instead: a number with a gradient, best never below `value`. By
+        What the model descends instead: a number with a gradient, ideally never below `value`. By
         default `value` itself.
     name : str
-        What reports and files call it.
+        Its name in reports and files.
     at_most : float, default=0.0
         The bound.
     on : str, default="train"
-        The population whose rows the functions see.
+        The population whose rows are passed to the functions.
     exact : bool, default=False
-        Whether multipliers see the value on all rows in each round. By default they see a batch.
+        Whether multipliers read the value on all rows in each round. By default they read a batch.
     scale : float, default=1.0
-        A plausible size of a violation. Violations of rates are below 1.
+        A typical size of its violation. Violations of rates are below 1.
 
     Examples
     --------
@@ -543,10 +557,11 @@ def constraint(
     >>> rb.constraint(l1_norm, name="L1 norm", at_most=2)
     L1 norm <= 2
     """
-    descended = value if proxy is None else proxy
+    if proxy is None:
+        proxy = value
     if not isinstance(name, str) or not name.strip():
         raise TypeError(f"constraint takes a name, as in name='L1 norm', got {name!r}")
-    for option, function in (("value", value), ("proxy", descended)):
+    for option, function in (("value", value), ("proxy", proxy)):
         if not callable(function):
             raise TypeError(
                 f"{name}: {option}= takes a function of (model, rows), got {function!r}"
@@ -554,13 +569,13 @@ def constraint(
     if not isinstance(on, str):
         raise TypeError(f"{name}: on= takes the name of a population, got {on!r}")
     if as_number(scale) <= 0:
-        raise ValueError(f"{name}: scale= is a number above 0, got {scale!r}")
-    computed = Computed(name.strip(), value, descended, on, bool(exact), float(scale))
+        raise ValueError(f"{name}: scale= takes a number above 0, got {scale!r}")
+    computed = Computed(name.strip(), value, proxy, on, bool(exact), float(scale))
     return Constraint(None, Sum([(computed, 1.0)]), as_sum(at_most))
 
 
 def _collect_rates(parts: Iterable[Sum | Quantity]) -> tuple[Rate, ...]:
-    """Return the rates of all parts in order, each once."""
+    """Return the rates of all parts, each once, in order."""
     rates: dict[Rate, None] = {}
     for part in parts:
         rates |= dict.fromkeys(part.rates)
@@ -574,7 +589,7 @@ def mentions_letter(parts: Iterable[Part], letter: str) -> bool:
 
 
 def as_number(value: Any) -> float:
-    """Return a finite number, of NumPy too; refuse truth values and texts."""
+    """Return a finite number as a float, from NumPy too; refuse booleans and text."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -586,9 +601,7 @@ def as_number(value: Any) -> float:
 def as_sum(value: Any) -> Sum:
     """Return a sum of rates; a number becomes a constant."""
     if isinstance(value, Distance | Shape):
-        raise TypeError(
-            f"{value} is not a sum of rates: it takes no arithmetic and no rates beside it"
-        )
+        raise TypeError(f"{value} is not a sum of rates: it takes no arithmetic and stands alone")
     return value if isinstance(value, Sum) else Sum((), as_number(value))
 
 
@@ -597,15 +610,25 @@ def format_number(number: float) -> str:
     return str(int(number)) if is_whole else repr(float(number))
 
 
-def _format_signed(sign: float, size: str, first: bool) -> str:
-    if first:
-        return f"-{size}" if sign < 0 else size
-    return f" - {size}" if sign < 0 else f" + {size}"
+def _format_term(quantity: Quantity, coefficient: float) -> str:
+    """Write a quantity with its coefficient, without the sign."""
+    term = str(quantity)
+    if coefficient != 1 and isinstance(quantity, Quotient):
+        term = f"({term})"  # 0.5 * a / b would read as (0.5 * a) / b
+    if abs(coefficient) == 1:
+        return term
+    return f"{format_number(abs(coefficient))} * {term}"
+
+
+def _format_signed(sign: float, term: str, is_first: bool) -> str:
+    if is_first:
+        return f"-{term}" if sign < 0 else term
+    return f" - {term}" if sign < 0 else f" + {term}"
 
 
 def _format_side(side: Sum) -> str:
-    """Write one side of a quotient; a rate alone needs no brackets."""
-    is_one_rate = not side.constant and list(side.terms.values()) == [1.0]
-    if is_one_rate and isinstance(next(iter(side.terms)), Rate):
+    """Write one side of a quotient, in parentheses unless it is a single rate."""
+    is_one_quantity = not side.constant and list(side.terms.values()) == [1.0]
+    if is_one_quantity and isinstance(next(iter(side.terms)), Rate):
         return str(side)
     return f"({side})"

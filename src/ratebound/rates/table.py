@@ -1,9 +1,9 @@
-"""The table of rates: what each counts, and among which rows, as data. All else follows from it.
+"""The table of rates: what each rate counts, and among which rows. All else follows from the table.
 
-An event is about a row's decision d, label y and live decision v. A letter alone means "is the
-class that the rate is about", ``~`` that it is another class; ``==`` and ``!=`` compare two
-letters, ``&`` and ``or`` join events. A rate is linear unless d is in its denominator; it needs
-labels if y occurs in it, a live model if v does.
+An event is about a row's decision d, its label y and a live model's decision v. A letter alone means
+"is the class in question", and ``~`` before it "is another class". ``==`` and ``!=`` compare two
+letters; ``&`` and ``or`` join events. A rate is linear unless d is in its denominator. It needs
+labels if y occurs in it, and a live model if v does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ratebound.rates.conditions import (
 )
 from ratebound.rates.sums import FIRST, OPTIONS, Part, Rate, Sum, as_number, mentions_letter
 
-# event | among | share | 1 - share | count | count of the complement | better | which rows | which rows in the complement
+# event | among | share | its complement | count | count of the complement | better | rows | rows of the complement
 TABLE = """
 d     | 1  | positive_rate | negative_rate | predicted_positives | predicted_negatives | either | rows the model says yes to | rows the model says no to
 d     | y  | recall | false_negative_rate | true_positives | false_negatives | more | positive rows the model says yes to | positive rows the model says no to
@@ -37,12 +37,12 @@ d     | ~y | false_positive_rate | true_negative_rate | false_positives | true_n
 d==y  | 1  | accuracy | error_rate | | errors | more | rows whose decision equals their label | rows whose decision is not their label
 y     | d  | precision | false_discovery_rate | | | more | rows the model says yes to that are positive | rows the model says yes to that are negative
 ~y    | ~d | negative_predictive_value | false_omission_rate | | | more | rows the model says no to that are negative | rows the model says no to that are positive
-d & y | d or y | jaccard | | | | more | rows that are positive or get a yes that are both |
+d & y | d or y | jaccard | | | | more | rows that are both positive and given a yes, among rows that are either |
 d=predicted | y=label | confusion | | | | less | rows with one label that the model takes for another class |
 y     | 1  | prevalence | | | | neither | rows whose label is positive, whatever the model says |
 d!=v  | 1  | churn | | | | less | rows whose decision differs from the live model's |
-d!=y  | v==y | loss_only_churn | | losses | | less | rows the live model gets right and the new one wrong |
-d==y  | v!=y | | | wins | | more | rows the live model gets wrong and the new one right |
+d!=y  | v==y | loss_only_churn | | losses | | less | rows the live model gets right that the new one gets wrong |
+d==y  | v!=y | | | wins | | more | rows the live model gets wrong that the new one gets right |
 ~decided | 1 | referred | | referrals | decisions | less | rows that are referred to a person | rows that the model decides itself
 """
 ALIASES = {"coverage": "positive_rate", "true_positive_rate": "recall"}
@@ -50,10 +50,10 @@ LIVE = ("positive_rate", "accuracy", "error_rate", "recall", "false_positive_rat
 OPPOSITE = {"more": "less", "less": "more"}
 # Options of goals, which a rate would otherwise take for columns.
 GOAL_OPTIONS = ("intersection", "min_rows", "slack", "ratio", "against", "at_least", "at_most")
-NAMES = ("on", "versus", "by")
-DEFAULTS = {"beta": 1, "on": FIRST, "at": 0}
-NUMBERS = ("per", "beta", "top", "bins", "at")
-LETTERS = {
+NAME_OPTIONS = ("on", "versus", "by")
+NUMBER_OPTIONS = ("per", "beta", "top", "bins", "at")
+OPTION_DEFAULTS = {"beta": 1, "on": FIRST, "at": 0}
+LETTER_MEANINGS = {
     "#": "# is the number of rows, or their weight",
     "(1)": "1 stands for every row",
     "~": "~ for not",
@@ -66,17 +66,17 @@ CONDITION_PARAMETERS = (
     '    Which rows count, as in ``rb.column("age") < 25``. By default all.',
 )
 COLUMN_PARAMETERS = (
-    "**columns : text, number, truth value or tuple",
+    "**columns : str, number, bool or tuple",
     '    More conditions, as in ``sex="Female"`` or ``race=("Black", "White")``.',
 )
 RETURNS = ("Returns", "-------", "Sum", "    Compare it with a number or with other rates.")
 OPTION_MEANINGS = {
-    "of": "The class it is about. By default the positive one of two.",
+    "of": "The class in question. By default the positive one of two.",
     "label": "The class of the rows that count.",
     "predicted": "The class that the model takes them for.",
     "false_negative": "The cost of a missed row: a number, or the column with each row's own cost.",
     "false_positive": "The cost of a false alarm, in the same form.",
-    "column": "The column with the amount by which the costs of a row are multiplied.",
+    "column": "The column with the amount that multiplies the costs of each row.",
     "beta": "Recall counts beta squared times as much as precision. By default 1.",
     "versus": "The column with the live model's decisions.",
     "by": "The column with a live model's decisions, which count instead of the model's.",
@@ -84,7 +84,7 @@ OPTION_MEANINGS = {
     "at": "The threshold of scores: a number, or a name for one that is learned. By default 0.",
     "bins": "The number of false-positive budgets whose recalls are averaged. By default 10.",
     "top": "Count the rows with the largest scores as yes: a number of rows, or a share.",
-    "per": "Scale the count to this many rows. By default to all rows given.",
+    "per": "Scale the count to this many rows. By default to all rows.",
 }
 EXAMPLE_VALUES = {"versus": '"live_model"', "label": '"cat"', "predicted": '"dog"', "bins": "10"}
 EXAMPLE_PRICES = {"beta": 1, "false_negative": 10, "false_positive": 1}
@@ -94,24 +94,25 @@ Options = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Kind:
-    """One name of one row of the table. Called with conditions and options, it makes a rate."""
+    """One name in the table. Called with conditions and options, it returns a rate."""
 
     name: str
     meaning: str
     better: str
     parts: Callable[[Options], Counted]
-    takes: tuple[str, ...]  # its options
-    is_own: bool = False  # defined by a user, and so free to be defined again
+    takes: tuple[str, ...]  # the names of its options
+    is_own: bool = False  # defined by a user, who may define it again
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "__name__", self.name)  # for `help` and the reference
+        # `help` and the reference read these attributes, as those of a function.
+        object.__setattr__(self, "__name__", self.name)
         object.__setattr__(self, "__doc__", self.describe())
         object.__setattr__(self, "__signature__", self._make_signature())
 
-    def __call__(self, *conditions: Any, **words: Any) -> Sum:
-        options = {name: words.pop(name) for name in OPTIONS if name in words}
-        self._refuse_options(options, words)
-        condition: Condition = where(**words)
+    def __call__(self, *conditions: Any, **keywords: Any) -> Sum:
+        options = {name: keywords.pop(name) for name in OPTIONS if name in keywords}
+        self._check_option_names(options, keywords)
+        condition: Condition = where(**keywords)  # what is left are columns
         for part in reversed(conditions):
             condition = as_condition(part, self.name) & condition
         options = self._complete_options(options)
@@ -120,76 +121,89 @@ class Kind:
         rate = _use_live_decisions(rate.with_options(**options))
         return Sum([(_restrict_to_decided(rate), 1.0)])
 
+    def __ge__(self, bound: Any) -> Any:
+        raise TypeError(f"{self.name} needs parentheses, as in rb.{self.name}() >= 0.9")
+
+    __le__ = __ge__
+
     def _make_signature(self) -> Signature:
         options = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in self.takes]
         conditions = Parameter("conditions", Parameter.VAR_POSITIONAL)
         columns = Parameter("columns", Parameter.VAR_KEYWORD)
         return Signature([conditions, *options, columns])
 
-    def _refuse_options(self, options: Options, columns: Options) -> None:
-        wrong = [name for name in GOAL_OPTIONS if name in columns]
+    def _check_option_names(self, options: Options, columns: Options) -> None:
+        unknown = [name for name in GOAL_OPTIONS if name in columns]
         for name, value in options.items():
             if value is not None and name not in self.takes:
-                wrong.append(name)
-        for name in wrong:
+                unknown.append(name)
+        if unknown:
             known = ", ".join(f"{option}=" for option in self.takes)
             raise TypeError(
-                f"{self.name} does not take {name}=, only {known}; "
-                f"if this is a column, write rb.column({name!r}) == ..."
+                f"{self.name} does not take {unknown[0]}=, only {known}; "
+                f"if this is a column, write rb.column({unknown[0]!r}) == ..."
             )
 
     def _complete_options(self, options: dict[str, Any]) -> dict[str, Value]:
-        """Check options, leave out what says nothing, and fill in defaults."""
-        stated = {name: as_value(value) for name, value in options.items() if value is not None}
-        checked = check_options(self.name, stated)
+        """Return checked options, so that two spellings of one rate have the same options."""
+        named = {name: as_value(value) for name, value in options.items() if value is not None}
+        checked = check_options(self.name, named)
         for name in ("versus", "label", "predicted"):
-            if name in self.takes and name not in checked and self.name != "cost":
+            is_needed = name in self.takes and self.name != "cost"  # which has other forms
+            if is_needed and name not in checked:
                 raise TypeError(f'{self.name}: {name}= is needed, as in {self.name}({name}="...")')
         if "bins" in self.takes:
             checked.setdefault("bins", 10)
-        for name, default in DEFAULTS.items():  # one spelling for one rate
+        for name, default in OPTION_DEFAULTS.items():
             if checked.get(name) == default:
                 del checked[name]
         return checked
 
     def describe(self) -> str:
         """Return the docstring: meaning, formula, options and an example, all from the table."""
-        letters = [LETTERS[letter] for letter in LETTERS if letter in self.formula]
-        lines = [self.meaning, "", f"It is ``{self.formula}``, where {', '.join(letters)}.", ""]
+        formula = self.formula
+        letters = [meaning for letter, meaning in LETTER_MEANINGS.items() if letter in formula]
+        lines = [self.meaning, "", f"It is ``{formula}``, where {', '.join(letters)}.", ""]
         lines += ["Parameters", "----------", *CONDITION_PARAMETERS]
         for name in self.takes:
-            unit = "number" if name in NUMBERS else "value"
-            lines += [f"{name} : {unit}, default=None", f"    {OPTION_MEANINGS[name]}"]
+            unit = "number" if name in NUMBER_OPTIONS else "value"
+            lines.append(f"{name} : {unit}, default=None")
+            lines.append(f"    {OPTION_MEANINGS[name]}")
         lines += [*COLUMN_PARAMETERS, "", *RETURNS]
         example = self.make_example()
         lines += ["", "Examples", "--------", ">>> import ratebound as rb", f">>> {example}"]
-        return "\n".join([*lines, example.removeprefix("rb."), ""])
+        lines += [example.removeprefix("rb."), ""]
+        return "\n".join(lines)
 
     def make_example(self) -> str:
         """Return a constraint on this rate, as in Python."""
-        needed = [f"{name}={value}" for name, value in EXAMPLE_VALUES.items() if name in self.takes]
+        needed = [name for name in EXAMPLE_VALUES if name in self.takes]
+        options = [f"{name}={EXAMPLE_VALUES[name]}" for name in needed]
         if self.name == "cost":
-            needed = ["false_negative=10", "false_positive=1"]
+            options = ["false_negative=10", "false_positive=1"]
         relation = "<=" if self.better == "less" else ">="
-        is_count = self.parts(EXAMPLE_PRICES)[1] is None
-        return f"rb.{self.name}({', '.join(needed)}) {relation} {100 if is_count else 0.5}"
+        _, among = self.parts(EXAMPLE_PRICES)
+        bound = 100 if among is None else 0.5
+        return f"rb.{self.name}({', '.join(options)}) {relation} {bound}"
 
     @property
     def formula(self) -> str:
-        """What it counts, among what, in the letters of decisions, labels and live decisions."""
+        """What it counts, and among what: ``#(ŷ & y) / #(y)``."""
         counted, among = self.parts(EXAMPLE_PRICES)
         above = _format_counts(counted)
         if among is None:
             return above
         share = f"{above} / {_format_counts(among)}"
-        return f"mean across thresholds of {share}" if "bins" in self.takes else share
+        if "bins" in self.takes:
+            return f"mean across thresholds of {share}"
+        return share
 
 
-KINDS: dict[str, Kind] = {}  # the table by name
+KINDS: dict[str, Kind] = {}  # the whole table, by name
 
 
 def as_condition(condition: Any, name: str) -> Condition:
-    """Return a condition; a column means every one of its values."""
+    """Return a condition; a column stands for each of its values."""
     if isinstance(condition, str):
         condition = Column(condition)
     if isinstance(condition, Column):
@@ -202,12 +216,12 @@ def as_condition(condition: Any, name: str) -> Condition:
 
 
 def check_options(name: str, options: dict[str, Value]) -> dict[str, Value]:
-    """Return options with whole numbers as such; an error says what to write."""
+    """Return the options with whole numbers as int; raise if a value is of the wrong kind."""
     checked = dict(options)
-    for option in NAMES:
+    for option in NAME_OPTIONS:
         if not isinstance(options.get(option, ""), str):
             raise TypeError(f"{name}: {option}= takes a name, got {options[option]!r}")
-    for option in NUMBERS:
+    for option in NUMBER_OPTIONS:
         value = options.get(option)
         if value is None or (option == "at" and isinstance(value, str)):
             continue
@@ -225,37 +239,41 @@ def check_options(name: str, options: dict[str, Value]) -> dict[str, Value]:
 
 
 def _use_live_decisions(rate: Rate) -> Rate:
-    """Return the same rate of the live model's decisions, if ``by=`` names their column."""
+    """Return the rate of the live model's decisions, if ``by=`` names their column."""
     if rate.option("by") is None:
         return rate
     return _change_events(rate, lambda event: re.sub(r"\bd\b", "v", event))
 
 
 def _restrict_to_decided(rate: Rate) -> Rate:
-    """Return the rate among the rows that the model decides, if its condition says so."""
+    """Return the rate among decided rows, if its condition requires `decided`.
+
+    A decision is not known before there is a model. So `decided` moves from the condition, which
+    selects rows, to the events, which select decisions.
+    """
     parts = rate.condition.parts if isinstance(rate.condition, All) else (rate.condition,)
     conditions = [part for part in parts if not isinstance(part, Decided)]
     for part in conditions:
         if any(isinstance(leaf, Decided) for leaf in leaves(part)):
-            raise ValueError(f"{rate}: join 'decided' to other conditions by 'and' only")
+            raise ValueError(f"{rate}: combine 'decided' with other conditions by 'and' only")
     if len(conditions) == len(parts):
         return rate
     if rate.among is None:
-        raise ValueError(f"{rate}: {rate.name} only counts decided rows, so leave out 'decided'")
+        raise ValueError(f"{rate}: a count does not take 'decided'; leave it out")
     return _change_events(rate, lambda event: join_event(event, "decided"))
 
 
 def _change_events(rate: Rate, change: Callable[[str], str]) -> Rate:
-    def change_all(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    def change_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:
         return tuple(replace(part, event=change(part.event)) for part in parts)
 
-    counted = change_all(rate.counted)
-    among = None if rate.among is None else change_all(rate.among)
+    counted = change_parts(rate.counted)
+    among = None if rate.among is None else change_parts(rate.among)
     return replace(rate, counted=counted, among=among)
 
 
 def split_ratio(rate: Rate) -> tuple[Rate, Rate]:
-    """Return numerator and denominator of a ratio, as shares of the rows of its condition."""
+    """Return the numerator and denominator of a ratio, as shares of the rows of its condition."""
     everyone = (Part("1"),)
     assert rate.among is not None
     numerator = replace(rate, name=f"{rate.name} above", among=everyone)
@@ -264,7 +282,7 @@ def split_ratio(rate: Rate) -> tuple[Rate, Rate]:
 
 
 def list_directions(sum_: Sum) -> set[str]:
-    """Return the ways, "more" or "less", in which the terms of a sum become better."""
+    """Return the directions, "more", "less" or "either", in which the terms of a sum improve."""
     directions = set()
     for quantity, coefficient in sum_.terms.items():
         better = "either"
@@ -278,11 +296,12 @@ def list_directions(sum_: Sum) -> set[str]:
 
 
 def evaluate_event(
-    event: str, decisions: int, labels: int, of: int, named: Mapping[str, int]
+    event: str, decisions: int, labels: int, of: int, named_classes: Mapping[str, int]
 ) -> Any:
-    """Return where an event holds (decisions, labels, live decisions); 1 on an axis it ignores.
+    """Return where an event holds (decisions, labels, live decisions).
 
-    A referral is one more decision than labels. It is not a class, so "another class" excludes it.
+    An axis that the event ignores has length 1. A referral is one more decision than there are
+    labels. It is not a class, so "another class" excludes it.
     """
     axes = {
         "d": np.arange(decisions)[:, None, None],
@@ -293,13 +312,13 @@ def evaluate_event(
     for alternative in event.split(" or "):
         all_hold = np.ones((1, 1, 1), dtype=bool)
         for literal in alternative.split(" & "):
-            all_hold = all_hold & _evaluate_literal(literal, axes, labels, of, named)
+            all_hold = all_hold & _evaluate_literal(literal, axes, labels, of, named_classes)
         any_holds = any_holds | all_hold
     return any_holds
 
 
 def _evaluate_literal(
-    literal: str, axes: Mapping[str, Any], labels: int, of: int, named: Mapping[str, int]
+    literal: str, axes: Mapping[str, Any], labels: int, of: int, named_classes: Mapping[str, int]
 ) -> Any:
     bare = literal.removeprefix("~")
     is_negated = bare != literal
@@ -310,12 +329,14 @@ def _evaluate_literal(
     if "==" in bare:
         return axes[bare[0]] == axes[bare[3]]
     if "!=" in bare:
-        left, right = axes[bare[0]], axes[bare[3]]
-        both_classes = (left < labels) & (right < labels)
+        left = axes[bare[0]]
+        right = axes[bare[3]]
         differs = left != right
-        return differs & both_classes if "y" in bare else differs
+        if "y" in bare:  # a referral is not an error
+            differs = differs & (left < labels) & (right < labels)
+        return differs
     letter, _, option = bare.partition("=")
-    wanted = named[option] if option else of
+    wanted = named_classes[option] if option else of
     classes = axes[letter]
     if is_negated:
         return (classes != wanted) & (classes < labels)
@@ -323,7 +344,7 @@ def _evaluate_literal(
 
 
 def join_event(event: str, literal: str) -> str:
-    """Return the event that also requires a literal."""
+    """Return an event that also requires a literal, in each of its alternatives."""
     if literal == "1" or literal in event.split(" & "):
         return event
     alternatives = []
@@ -359,7 +380,7 @@ def add_kind(
     better: str,
     is_own: bool = False,
 ) -> Kind:
-    """Enter a rate into the table; it counts one event among another, or alone if `among` is None."""
+    """Enter a rate into the table: a share of the rows of `among`, or a count if that is None."""
     above = (Part(counted),)
     below = None if among is None else (Part(among),)
     options = _list_options(above, below)
@@ -370,14 +391,14 @@ def add_kind(
 
 
 def _list_options(counted: tuple[Part, ...], among: tuple[Part, ...] | None) -> tuple[str, ...]:
-    """Return the options that follow from what is counted."""
+    """Return the names of the options that follow from what is counted."""
     parts = counted + (among or ())
     events = " & ".join(part.event for part in parts)
     literals = events.replace(" or ", " & ").split(" & ")
-    named = {literal.partition("=")[2] for literal in literals}
     options = []
     if any(literal.removeprefix("~") in ("d", "y", "v") for literal in literals):
         options.append("of")
+    named = {literal.partition("=")[2] for literal in literals}  # d=predicted
     options += sorted(named & {"label", "predicted"})
     if mentions_letter(parts, "v"):
         options.append("versus")
@@ -398,20 +419,22 @@ def _count_f_score(options: Options) -> Counted:
 
 
 def _count_costs(options: Options) -> Counted:
-    """Price each kind of error by a number, or by the column with the amount of each row."""
+    """Price each kind of error by a number, or by a column with the amount of each row."""
     column = options.get("column")
     parts = []
     for event, price in _list_prices(options).items():
-        if isinstance(price, str) and column is not None:
-            raise ValueError(f"cost: {price!r} is a column already, so leave out column=")
-        amounts = price if isinstance(price, str) else column
-        number = 1.0 if isinstance(price, str) else as_number(price)
+        if isinstance(price, str):
+            if column is not None:
+                raise ValueError(f"cost: {price!r} is a column already, so leave out column=")
+            parts.append(Part(event, 1.0, price))
+            continue
+        number = as_number(price)
         if number < 0:
             raise ValueError(
-                "cost: a cost is not negative; add a gain to the cost of the wrong decision"
+                "cost: a cost must not be negative; write a gain as a cost of the wrong decision"
             )
-        if number:
-            parts.append(Part(event, number, amounts))
+        if number > 0:
+            parts.append(Part(event, number, column))
     if not parts:
         raise ValueError("cost: with false_negative=0 and false_positive=0 no error costs anything")
     return tuple(parts), None if "per" in options else (Part("1"),)
@@ -419,17 +442,20 @@ def _count_costs(options: Options) -> Counted:
 
 def _list_prices(options: Options) -> dict[str, Any]:
     """Return the price of each kind of error."""
-    if "label" in options or "predicted" in options:
-        if not ("label" in options and "predicted" in options) or "false_negative" in options:
+    names = options.keys()
+    confused = names & {"label", "predicted"}
+    priced = names & {"false_negative", "false_positive"}
+    if confused:
+        if len(confused) < 2 or priced:
             raise TypeError(
-                "cost: of one class taken for another, give label= and predicted= and no other costs"
+                "cost: to price one confusion, give label= and predicted= and no other costs"
             )
         return {"d=predicted & y=label": 1}
-    if not options.keys() & {"false_negative", "false_positive", "column"}:
+    if not priced and "column" not in names:
         raise TypeError(
             'cost: give a cost, as in cost(false_negative=10, false_positive=1) or cost(column="amount")'
         )
-    if options.keys() <= {"column", "on", "at", "per", "by"}:
+    if not priced and "of" not in names:
         return {"d!=y": 1}  # every error costs the amount of its row
     return {
         "~d & y": options.get("false_negative", 1),
@@ -438,41 +464,59 @@ def _list_prices(options: Options) -> dict[str, Any]:
 
 
 def _read_table() -> None:
-    """Enter every name of every row."""
+    """Enter every name of every row of the table."""
     for line in TABLE.strip().splitlines():
-        event, among, share, rest, count, count_rest, better, *meanings = map(
-            str.strip, line.split("|")
-        )
-        rows, rows_of_rest = meanings
+        cells = [cell.strip() for cell in line.split("|")]
+        event, among, share, complement, count, complement_count = cells[:6]
+        better, rows, complement_rows = cells[6:]
         negated = _negate(event)
         worse = OPPOSITE.get(better, better)
         # P(y | d) counts y & d; "d or y" already contains what jaccard counts
-        is_nested = " or " not in among
-        counted = join_event(event, among) if is_nested else event
-        not_counted = join_event(negated, among) if is_nested else negated
+        if " or " not in among:
+            event = join_event(event, among)
+            negated = join_event(negated, among)
         if share:
-            add_kind(share, counted, among, f"Share of {rows}.", better)
-        if rest:
-            add_kind(rest, not_counted, among, f"Share of {rows_of_rest}: 1 - {share}().", worse)
+            add_kind(share, event, among, f"Share of {rows}.", better)
+        if complement:
+            meaning = f"Share of {complement_rows}: 1 - {share}()."
+            add_kind(complement, negated, among, meaning, worse)
         if count:
-            add_kind(count, counted, None, f"Number of {rows}.", better)
-        if count_rest:
-            add_kind(count_rest, not_counted, None, f"Number of {rows_of_rest}.", worse)
+            add_kind(count, event, None, f"Number of {rows}.", better)
+        if complement_count:
+            add_kind(complement_count, negated, None, f"Number of {complement_rows}.", worse)
 
 
 def _add_composed() -> None:
     """Enter the rates that count several events, or one event over an unrelated one."""
-    add_kind("win_loss_ratio", "d==y & v!=y", "d!=y & v==y",
-             "Wins over losses against a live model.", "more")  # fmt: skip
-    for kind in (
-        Kind("f_score", "Harmonic mean of precision and recall; recall counts beta squared times.",
-             "more", _count_f_score, ("of", "beta", "by", "on", "at")),
-        Kind("cost", "Mean cost of the model's errors, over all rows.", "less", _count_costs,
-             ("of", "label", "predicted", "false_negative", "false_positive", "column", "by", "on", "at", "per")),
-        Kind("roc_auc", "Area under the ROC curve, by the midpoint rule over `bins` false-positive budgets.",
-             "more", lambda _: ((Part("d & y"),), (Part("y"),)), ("of", "on", "bins")),
-    ):  # fmt: skip
-        KINDS[kind.name] = kind
+    add_kind(
+        "win_loss_ratio",
+        "d==y & v!=y",
+        "d!=y & v==y",
+        "Wins over losses against a live model.",
+        "more",
+    )
+    KINDS["f_score"] = Kind(
+        "f_score",
+        "Harmonic mean of precision and recall, with beta squared as the weight of recall.",
+        "more",
+        _count_f_score,
+        ("of", "beta", "by", "on", "at"),
+    )
+    prices = ("label", "predicted", "false_negative", "false_positive", "column")
+    KINDS["cost"] = Kind(
+        "cost",
+        "Mean cost of the model's errors, over all rows.",
+        "less",
+        _count_costs,
+        ("of", *prices, "by", "on", "at", "per"),
+    )
+    KINDS["roc_auc"] = Kind(
+        "roc_auc",
+        "Area under the ROC curve, by the midpoint rule over `bins` false-positive budgets.",
+        "more",
+        lambda _: ((Part("d & y"),), (Part("y"),)),
+        ("of", "on", "bins"),
+    )
 
 
 _read_table()

@@ -31,7 +31,7 @@ def plot_trade_off(model: Any, ax: Any = None) -> Any:
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
@@ -79,7 +79,7 @@ def plot_convergence(model: Any, ax: Any = None) -> Any:
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
@@ -124,7 +124,7 @@ def plot_calibrators(model: Any, axes: Any = None) -> Any:
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X = np.random.default_rng(0).uniform(size=(100, 2))
     >>> compiled = rb.compile(rb.Problem(rb.error_rate()), rb.Population(X, X[:, 0] > X[:, 1]))
     >>> trace = rb.play(compiled, rb.Lattice(lattices=2, rank=2), rounds=20)

@@ -95,7 +95,7 @@ class ChangePlan(Documented):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(4000) < 0.5
     >>> live = np.where(rng.random(4000) < 0.03, ~y, y)  # wrong in 3 of 100 rows

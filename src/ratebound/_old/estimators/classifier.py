@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ratebound._bridge import accept
 from ratebound._old.auditing.report import Audit
 from ratebound._old.base.checks import check_number, check_word
 from ratebound._old.base.choices import METHODS
@@ -242,7 +243,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     --------
     Women and men who repay should be accepted about equally often. The model sees only the income:
 
-    >>> import numpy as np, pandas, ratebound as rb
+    >>> import numpy as np, pandas, ratebound._old as rb
     >>> rng = np.random.default_rng(0)
     >>> sexes, incomes = rng.choice(["f", "m"], 5000), rng.normal(3, 1, 5000)
     >>> people = pandas.DataFrame({"sex": sexes, "income": incomes})
@@ -505,7 +506,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
         Examples
         --------
-        >>> import numpy as np, ratebound as rb
+        >>> import numpy as np, ratebound._old as rb
         >>> X = np.random.default_rng(0).normal(size=(1000, 2))
         >>> columns = {"group": np.where(X[:, 1] > 0, "a", "b")}
         >>> model = rb.RateConstrainedClassifier('positive_rate(group == "b") >= 0.3', random_state=0)
@@ -624,6 +625,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """The columns with ids that were passed as an array, and the column that has them."""
         if groups is None or isinstance(groups, str):
             return columns, groups
+        X = accept(X)
         if isinstance(X, Population):
             raise TypeError("for a population, groups= is the name of one of its columns")
         named = columns_by_name(columns) if columns is not None else {}
@@ -893,6 +895,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             The share of right decisions, whatever the objective was. A referred row is not decided, so
             it does not count as right; ``accuracy(decided)`` in an audit leaves it out.
         """
+        X = accept(X)
         if isinstance(X, Population):
             check_whole_population(X, y=y, sample_weight=sample_weight)
             labels = class_array(X.classes or ())[np.asarray(X.y).astype(np.intp)]
@@ -1056,6 +1059,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
+        X = accept(X)
         if isinstance(X, Population) or is_records(X):
             return X
         X, encoding = unmasked(X), self.solution_.encoding

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound._bridge import accept
 from ratebound._old.base import processes
 from ratebound._old.base.checks import nearest
 from ratebound._old.base.linear_program import TOLERANCE
@@ -62,6 +63,7 @@ def given_rows(
 
     The estimator gets the attributes that scikit-learn expects.
     """
+    X = accept(X)
     if not isinstance(X, Population):
         check_order(X, {"y": y, "sample_weight": sample_weight})
         X, labels, weights = _checked(estimator, unmasked(X), y, unmasked(sample_weight))
@@ -181,6 +183,7 @@ def classes_of(labels: Array) -> Array:
 
 def asked_for(objective: Any, constraints: Any) -> Problem:
     """The problem of these arguments; the promises of an objective that is a problem count too."""
+    objective = accept(objective)
     problem = Problem.stated(objective, constraints)
     if isinstance(objective, Problem):
         others = [promise for promise in objective.subject_to if promise not in problem.subject_to]
@@ -391,6 +394,7 @@ def _unspoken_of(others: Iterable[str], problem: Problem) -> list[str]:
 
 def _population(given: Any, classes: tuple[Any, ...]) -> Population:
     classes = tuple(map(plain_value, classes))
+    given = accept(given)
     if isinstance(given, Population):
         yes = classes[1]
         positive = given.labels.yes  # truth values mean yes and no under any name

@@ -114,7 +114,7 @@ class Plan(Documented):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = np.random.default_rng(0).normal(size=(200, 1))
     >>> people = rb.Population(X, X[:, 0] > 0)
@@ -227,7 +227,7 @@ def plan(
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> from sklearn.linear_model import LogisticRegression
     >>> random = np.random.default_rng(0)
     >>> group = random.choice(["a", "b"], 1200)

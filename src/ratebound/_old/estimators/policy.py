@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ratebound._bridge import accept
 from ratebound._old.base.types import Array
 from ratebound._old.estimators.given import (
     check_whole_population,
@@ -59,7 +60,7 @@ class Policy(Mixture):
 
     Examples
     --------
-    >>> import pandas, tempfile, ratebound as rb
+    >>> import pandas, tempfile, ratebound._old as rb
     >>> people = pandas.DataFrame({"score": range(200), "group": ["a", "b"] * 100})
     >>> y = ["no"] * 100 + ["yes"] * 100
     >>> model = rb.RateConstrainedClassifier('recall(group == "a") >= 0.9', features=["score"])
@@ -79,6 +80,7 @@ class Policy(Mixture):
         exactly: int | None = None,
     ) -> Array:
         if exactly is not None:  # the best rows are only known among all of them
+            X = accept(X)
             if isinstance(X, Population):
                 ((X, columns, _),) = self._pieces(X.in_memory(), columns)
             return super().predict(self._table(X), columns=columns, key=key, seed=seed, exactly=exactly)
@@ -138,6 +140,7 @@ class Policy(Mixture):
 
     def _pieces(self, X: Any, columns: Any) -> Iterator[tuple[Any, Any, slice]]:
         """Rows to decide, some at a time, with their columns and their places among all rows."""
+        X = accept(X)
         if not isinstance(X, Population):
             yield self._table(X), columns, slice(None)
             return
@@ -245,6 +248,7 @@ class Policy(Mixture):
         )
 
     def _people(self, X: Any, y: Any, columns: Any, sample_weight: Any) -> Population:
+        X = accept(X)
         if isinstance(X, Population):
             check_whole_population(X, y=y, columns=columns, sample_weight=sample_weight)
             return X
@@ -292,7 +296,7 @@ def load(
 
     Examples
     --------
-    >>> import numpy as np, pandas, tempfile, ratebound as rb
+    >>> import numpy as np, pandas, tempfile, ratebound._old as rb
     >>> from sklearn.linear_model import LogisticRegression
     >>> people = pandas.DataFrame({"score": np.linspace(0, 1, 200)})
     >>> model = rb.RateConstrainedClassifier("recall() >= 0.9", model=LogisticRegression())

@@ -118,7 +118,7 @@ class RateConstrainedRanker(BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> random = np.random.default_rng(0)
     >>> X = random.normal(size=(400, 3))
     >>> group = np.where(X[:, 1] + random.normal(size=400) > 0, "a", "b")

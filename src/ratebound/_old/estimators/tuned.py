@@ -168,7 +168,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     --------
     The best precision at a recall of 95%:
 
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = make_classification(4000, weights=[0.8], random_state=0)
@@ -755,7 +755,7 @@ class TunedThreshold(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Examples
         --------
-        >>> import tempfile, ratebound as rb
+        >>> import tempfile, ratebound._old as rb
         >>> from sklearn.datasets import make_classification
         >>> from sklearn.linear_model import LogisticRegression
         >>> X, y = make_classification(500, random_state=0)

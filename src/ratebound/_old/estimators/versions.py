@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound._bridge import accept
 from ratebound._old.base.types import Array
 from ratebound._old.estimators.given import labelled, trained_labels
 from ratebound._old.estimators.policy import Policy, as_policy, load
@@ -134,6 +135,7 @@ def _digest_of_object(model: Any) -> str | None:
 
 def fresh_rows(rows: Any, label: Name | None, classes: tuple[Any, ...] | None) -> Population:
     """The rows of a release: a population, (X, y), (X, y, columns), or a table whose label is named."""
+    rows = accept(rows)
     if isinstance(rows, Population):
         if label is not None:
             raise TypeError("label= is for a table; a population has its own labels")

@@ -86,7 +86,7 @@ class Game:
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X, people = np.array([-2.0, -1.0, 1.0, 2.0]), rb.Population(None, [0, 0, 1, 1])
     >>> compiled = rb.compile(rb.Problem("error_rate()", ["positive_rate() <= 0.25"]), people)
     >>> game, slope = rb.Game(compiled), 1.0
@@ -107,6 +107,9 @@ class Game:
         device: Any = None,
         precision: str = "float32",
     ) -> None:
+        from ratebound._bridge import accept
+
+        compiled = accept(compiled)
         check_word("precision", precision, ("float32", "float64"))
         if settings is not None:
             check_whole("settings", settings)

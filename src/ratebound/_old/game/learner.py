@@ -262,7 +262,7 @@ class Descending(Taking):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> class Constant(rb.Descending):  # scores that are the same for every row
     ...     def __init__(self, rows, settings):
     ...         self.size, self.at = len(rows.features), np.zeros((settings, 1))

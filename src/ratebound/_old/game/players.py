@@ -97,7 +97,7 @@ class Player(Adjustable, ABC):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> class Fixed(rb.Player):
     ...     def start(self, constraints, *, settings=None, **_):
     ...         weights = np.ones((settings or 1, 1 + constraints))
@@ -342,7 +342,7 @@ class ExternalRegret(Ascending):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> player = rb.ExternalRegret(learning_rate=0.5, optimizer="sgd")
     >>> multipliers = player.start(constraints=2)
     >>> player.step(multipliers, np.array([0.2, -0.1])).weights
@@ -440,7 +440,7 @@ class SwapRegret(Ascending):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> player = rb.SwapRegret(learning_rate=1.0, optimizer="sgd")
     >>> multipliers = player.start(constraints=1)
     >>> multipliers.weights

@@ -145,7 +145,7 @@ class CuttingPlane(Player):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> values = np.array([[0.1, 0.2], [0.5, -0.2]])  # the objective and violation of two fits
     >>> rb.CuttingPlane().next(values, np.array([[1.0, 0.0], [1.0, 100.0]]))
     array([1. , 0.5])

@@ -68,7 +68,7 @@ class Scorer(ABC):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> @rb.register_scorer
     ... class Distance(rb.Scorer):
     ...     kind = "distance from a point"
@@ -349,7 +349,7 @@ def register_scorer(scorer: Kind) -> Kind:
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> @rb.register_scorer
     ... class Always(rb.Scorer):
     ...     kind = "always the same"

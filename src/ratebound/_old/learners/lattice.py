@@ -70,7 +70,7 @@ class Lattice(Network):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(400, 2))
     >>> people = rb.Population(X, X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=400) > 0)
@@ -249,7 +249,7 @@ def check_monotone(model: Any) -> bool:
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X = np.random.default_rng(0).uniform(size=(100, 2))
     >>> compiled = rb.compile(rb.Problem(rb.error_rate()), rb.Population(X, X[:, 0] > X[:, 1]))
     >>> learner = rb.Lattice(lattices=2, rank=2, monotone={0: 1})

@@ -52,7 +52,7 @@ class Linear(Stepping):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> rb.Linear(learning_rate=[0.001, 0.01, 0.1]).settings
     3
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)

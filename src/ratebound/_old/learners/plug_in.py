@@ -118,7 +118,7 @@ class PlugIn(Learner):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
     >>> people = rb.Population(X, X.sum(axis=1) > 0, columns={"group": X[:, 1] > 0})
     >>> goal = [rb.positive_rate(group=False) >= 0.8 * rb.positive_rate()]

@@ -148,7 +148,7 @@ class Torch(Network):
 
     Examples
     --------
-    >>> import numpy as np, torch, ratebound as rb
+    >>> import numpy as np, torch, ratebound._old as rb
     >>> X = np.random.default_rng(0).normal(size=(200, 2)).astype("float32")
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
@@ -490,7 +490,7 @@ class MLP(Network):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] * X[:, 1] > 0))

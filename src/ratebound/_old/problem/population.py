@@ -337,7 +337,7 @@ class Population:
 
         Examples
         --------
-        >>> import numpy as np, ratebound as rb
+        >>> import numpy as np, ratebound._old as rb
         >>> rb.Population(None, columns={"age": [25.0, np.nan]}).plain_column("age")
         [25.0, None]
         """

@@ -325,6 +325,9 @@ class Problem:
         subject to
           false_positive_rate() <= 0.1
         """
+        from ratebound._bridge import accept
+
+        objective = accept(objective)
         if isinstance(objective, Problem):
             return objective.promising(subject_to)
         sense, metric = "minimize", objective
@@ -437,6 +440,9 @@ class Problem:
 
 
 def _objective(sense: Sense, given: Any) -> Metric:
+    from ratebound._bridge import accept
+
+    given = accept(given)
     if isinstance(given, str):
         given = parse_objective(given)
     if not isinstance(given, Metric):
@@ -455,6 +461,9 @@ def promised(promises: Asked, maximize: Any = None, minimize: Any = None) -> Pro
     subject to
       recall() >= 0.9
     """
+    from ratebound._bridge import accept
+
+    promises = accept(promises)
     if isinstance(promises, Problem):
         if maximize is not None or minimize is not None:
             raise TypeError("a problem has its own objective: leave maximize= and minimize= out")
@@ -471,6 +480,9 @@ def as_problem(asker: str, given: Asked) -> Problem:
     Traceback (most recent call last):
     TypeError: audit takes promises first, such as "recall() >= 0.9", or a rb.Problem, got int
     """
+    from ratebound._bridge import accept
+
+    given = accept(given)
     if isinstance(given, str | Problem | Constraint | Goal | Range | Parity | list | tuple):
         return promised(given)
     raise TypeError(
@@ -514,6 +526,9 @@ def _minimised_by_itself(metric: Metric) -> bool:
 
 
 def _flatten(promises: Promises | Promise | Range | str) -> Iterable[Promise]:
+    from ratebound._bridge import accept
+
+    promises = accept(promises)
     if isinstance(promises, Goal) and not promises.columns:
         yield from promises.constraints({})
     elif isinstance(promises, Range):

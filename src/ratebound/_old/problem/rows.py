@@ -60,7 +60,7 @@ class Rows(Population, ABC):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> class Drawn(rb.Rows):
     ...     column_names, piece_sizes = ["site"], [500, 500]
     ...

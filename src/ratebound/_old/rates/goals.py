@@ -58,10 +58,6 @@ def statistical_parity(
     """Demographic parity: the model says yes to every group about equally often.
 
     A ``ratio=`` up to 1 bounds it from below, and one above 1 from above.
-
-    >>> rb.statistical_parity({"sex": ("Female", "Male")}, ratio=0.8)
-    [positive_rate(sex == "Female") >= 0.8 * positive_rate(),
-     positive_rate(sex == "Male") >= 0.8 * positive_rate()]
     """
     return alike(named.positive_rate, groups, slack, ratio, against, on, of)
 
@@ -79,9 +75,6 @@ def equal_opportunity(
     """Every group has about the same recall.
 
     A ``ratio=`` up to 1 bounds it from below, and one above 1 from above.
-
-    >>> rb.equal_opportunity({"sex": ("Female",)}, slack=0.05)
-    [recall(sex == "Female") <= recall() + 0.05, recall(sex == "Female") >= recall() - 0.05]
     """
     return alike(named.recall, groups, slack, ratio, against, on, of)
 
@@ -101,10 +94,6 @@ def equalized_odds(
     With ``ratio=`` up to 1, recall is at least that share of the reference. The false positive rate is
     at most the inverse: a false positive is a harm, so it is bounded from above. A ``ratio=`` above 1
     reverses both bounds.
-
-    >>> rb.equalized_odds({"sex": ("Female",)}, ratio=0.8)
-    [recall(sex == "Female") >= 0.8 * recall(),
-     false_positive_rate(sex == "Female") <= 1.25 * false_positive_rate()]
     """
     constraints = alike(named.recall, groups, slack, ratio, against, on, of)
     constraints += alike(named.false_positive_rate, groups, slack, ratio, against, on, of, harm=True)
@@ -123,10 +112,6 @@ def equal_accuracy(
     """Every group has about the same accuracy.
 
     A ``ratio=`` up to 1 bounds it from below, and one above 1 from above.
-
-    >>> rb.equal_accuracy({"sex": ("Female", "Male")}, slack=0.1, against="pairwise")
-    [accuracy(sex == "Female") <= accuracy(sex == "Male") + 0.1,
-     accuracy(sex == "Male") <= accuracy(sex == "Female") + 0.1]
     """
     return alike(named.accuracy, groups, slack, ratio, against, on)
 
@@ -143,9 +128,6 @@ def accurate_coverage(
     """The model says yes to each group about as often as the group's labels are positive.
 
     A ``ratio=`` up to 1 bounds it from below, and one above 1 from above.
-
-    >>> rb.accurate_coverage({"sex": ("Female",)}, ratio=0.9)
-    [positive_rate(sex == "Female") >= 0.9 * prevalence(sex == "Female")]
     """
     pairs = [
         (named.positive_rate(g, of=of, on=on), named.prevalence(g, of=of, on=on))
@@ -158,11 +140,7 @@ def accurate_coverage(
 def minimum_coverage(
     groups: Groups | None = None, *, at_least: float, of: Value | None = None, on: str | None = None
 ) -> list[Constraint]:
-    """The model says yes to each group at least this often.
-
-    >>> rb.minimum_coverage({"sex": ("Female",)}, at_least=0.1)
-    [positive_rate(sex == "Female") >= 0.1]
-    """
+    """The model says yes to each group at least this often."""
     return [named.positive_rate(g, of=of, on=on) >= at_least for g in as_groups(groups)]
 
 
@@ -170,11 +148,7 @@ def minimum_coverage(
 def minimum_recall(
     groups: Groups | None = None, *, at_least: float, of: Value | None = None, on: str | None = None
 ) -> list[Constraint]:
-    """Each group's recall is at least this.
-
-    >>> rb.minimum_recall({"country": ("FR", "DE")}, at_least=0.95)
-    [recall(country == "FR") >= 0.95, recall(country == "DE") >= 0.95]
-    """
+    """Each group's recall is at least this."""
     return [named.recall(g, of=of, on=on) >= at_least for g in as_groups(groups)]
 
 
@@ -182,11 +156,7 @@ def minimum_recall(
 def minimum_accuracy(
     groups: Groups | None = None, *, at_least: float, on: str | None = None
 ) -> list[Constraint]:
-    """Each group's accuracy is at least this.
-
-    >>> rb.minimum_accuracy(at_least=0.8)
-    [accuracy() >= 0.8]
-    """
+    """Each group's accuracy is at least this."""
     return [named.accuracy(g, on=on) >= at_least for g in as_groups(groups)]
 
 
@@ -199,11 +169,7 @@ def no_lost_benefits(
     of: Value | None = None,
     on: str | None = None,
 ) -> list[Constraint]:
-    """The model says yes to each group at least as often as the existing model does, less `slack`.
-
-    >>> rb.no_lost_benefits({"sex": ("Female",)}, versus="live")
-    [positive_rate(sex == "Female") >= positive_rate_of(sex == "Female", versus="live")]
-    """
+    """The model says yes to each group at least as often as the existing model does, less `slack`."""
     return [
         named.positive_rate(g, of=of, on=on)
         >= named.positive_rate_of(g, of=of, versus=versus, on=on) - slack
@@ -215,11 +181,7 @@ def no_lost_benefits(
 def not_worse_off(
     groups: Groups | None = None, *, versus: str, slack: float = 0.0, on: str | None = None
 ) -> list[Constraint]:
-    """Each group's accuracy is at least the existing model's, less `slack`.
-
-    >>> rb.not_worse_off({"sex": ("Female",)}, versus="live", slack=0.01)
-    [accuracy(sex == "Female") >= accuracy_of(sex == "Female", versus="live") - 0.01]
-    """
+    """Each group's accuracy is at least the existing model's, less `slack`."""
     return [
         named.accuracy(g, on=on) >= named.accuracy_of(g, versus=versus, on=on) - slack
         for g in as_groups(groups)
@@ -230,31 +192,19 @@ def not_worse_off(
 def limited_churn(
     groups: Groups | None = None, *, versus: str, at_most: float, on: str | None = None
 ) -> list[Constraint]:
-    """At most this share of each group's decisions differs from the existing model's.
-
-    >>> rb.limited_churn(versus="live", at_most=0.02)
-    [churn(versus="live") <= 0.02]
-    """
+    """At most this share of each group's decisions differs from the existing model's."""
     return [named.churn(g, versus=versus, on=on) <= at_most for g in as_groups(groups)]
 
 
 @known_goal
 def steering_examples(at_least: float, *, on: str = "steering") -> list[Constraint]:
-    """Accuracy on a small set with better labels, given as the population `on`.
-
-    >>> rb.steering_examples(0.67)
-    [accuracy(on="steering") >= 0.67]
-    """
+    """Accuracy on a small set with better labels, given as the population `on`."""
     return [named.accuracy(on=on) >= at_least]
 
 
 @known_goal
 def egregious_examples(at_least: float = 1.0, *, on: str = "egregious") -> list[Constraint]:
-    """Accuracy on examples that the model must get right, given as the population `on`.
-
-    >>> rb.egregious_examples(0.99)
-    [accuracy(on="egregious") >= 0.99]
-    """
+    """Accuracy on examples that the model must get right, given as the population `on`."""
     return [named.accuracy(on=on) >= at_least]
 
 
@@ -262,13 +212,7 @@ def egregious_examples(at_least: float = 1.0, *, on: str = "egregious") -> list[
 def decision_rule(
     groups: Groups, *, decision: Value, at_least: float = 1.0, on: str | None = None
 ) -> list[Constraint]:
-    """The model decides `decision` at least this often in each group; it needs no labels.
-
-    >>> rb.decision_rule(rb.column("language_known") == False, decision=False, at_least=0.99, on="pool")
-    [negative_rate(language_known == False, on="pool") >= 0.99]
-    >>> rb.decision_rule(rb.column("legs") == 2, decision="bird")
-    [positive_rate(legs == 2, of="bird") >= 1.0]
-    """
+    """The model decides `decision` at least this often in each group; it needs no labels."""
     if not isinstance(decision, bool):
         return [named.positive_rate(g, of=decision, on=on) >= at_least for g in as_groups(groups)]
     rate = named.positive_rate if decision else named.negative_rate

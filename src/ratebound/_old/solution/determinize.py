@@ -49,7 +49,7 @@ class Determined:
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> scores = np.array([[1.0], [2.0], [3.0], [4.0]])
     >>> people = rb.Population(scores, [0, 0, 1, 1])
     >>> problem = rb.Problem("error_rate()", ["positive_rate() <= 0.375"])

@@ -67,7 +67,7 @@ def at_levels(
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> people = rb.Population(None, [0, 1, 0, 1, 1, 1], columns={"sex": ["F", "M"] * 3})
     >>> fair = rb.precision(sex="F") >= rb.precision(sex="M")
     >>> print(rb.at_levels(rb.Problem("error_rate()", [fair]), np.arange(6.0), people))

@@ -82,7 +82,7 @@ class Mixture:
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> people = rb.Population(None, [0, 0, 1, 1])
     >>> problem = rb.Problem("error_rate()", ["positive_rate() <= 0.375"])
     >>> mixture = rb.thresholds(problem, np.array([1.0, 2.0, 3.0, 4.0]), people, known=[])

@@ -69,7 +69,7 @@ class Price:
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> bounds, objectives = np.array([0.8, 1.0]), np.array([0.1, 0.3])
     >>> promise, here = rb.recall() >= 0.9, (0.9, 0.2)
     >>> price = rb.Price(promise, "error_rate()", bounds, objectives, here, slope=1.0)

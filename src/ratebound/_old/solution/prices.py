@@ -53,7 +53,7 @@ def price(model: Any, constraint: Any, *, on: str = "train") -> Price:
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
     >>> people = rb.Population(X, X[:, 0] > 0)
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])

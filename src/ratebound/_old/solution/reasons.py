@@ -61,7 +61,7 @@ class Reasons(Documented):
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> columns = {"group": np.where(X[:, 1] > 0, "a", "b")}
     >>> model = rb.RateConstrainedClassifier('positive_rate(group == "b") >= 0.4', random_state=0)
@@ -97,7 +97,7 @@ class Reasons(Documented):
 
         Examples
         --------
-        >>> import numpy as np, pandas, ratebound as rb
+        >>> import numpy as np, pandas, ratebound._old as rb
         >>> X = np.random.default_rng(0).normal(size=(1000, 3))
         >>> people = pandas.DataFrame(X[:, :2], columns=["income", "debt"])
         >>> model = rb.RateConstrainedClassifier("positive_rate() <= 0.4", random_state=0)

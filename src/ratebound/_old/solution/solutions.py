@@ -40,7 +40,7 @@ def last_iterate(trace: Trace) -> Mixture:
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
@@ -75,7 +75,7 @@ def best_iterate(trace: Trace, *, ranking: Literal["clipped", "literal"] = "clip
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
@@ -111,7 +111,7 @@ def average(
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
@@ -170,7 +170,7 @@ def shrink(trace: Trace) -> Mixture:
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
@@ -220,7 +220,7 @@ def select(
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
     >>> problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
     >>> halves = [rb.Population(X[k::2], X[k::2, 0] > 0) for k in (0, 1)]

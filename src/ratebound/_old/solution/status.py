@@ -69,7 +69,7 @@ class Status:
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> people = rb.Population(None, [0, 1, 0, 1])
     >>> problem = rb.Problem("error_rate()", ["positive_rate() <= 0.25", "recall() >= 0.9"])
     >>> status = rb.thresholds(problem, np.array([1.0, 2.0, 3.0, 4.0]), people, known=[]).status

@@ -102,7 +102,7 @@ def thresholds(
 
     Examples
     --------
-    >>> import numpy as np, ratebound as rb
+    >>> import numpy as np, ratebound._old as rb
     >>> sex = ["F", "F", "F", "F", "M", "M", "M", "M"]
     >>> people = rb.Population(None, [0, 1, 0, 1, 0, 1, 1, 1], columns={"sex": sex})
     >>> scores = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])

@@ -51,7 +51,7 @@ class Inspection(Documented):
 
     Examples
     --------
-    >>> import pandas, ratebound as rb
+    >>> import pandas, ratebound._old as rb
     >>> shown = rb.inspect(pandas.DataFrame({"age": [20, 40, 30]}))
     >>> shown, shown.treatments[0].words
     (Inspection(3 rows, 1 columns), 'a number')
@@ -117,7 +117,7 @@ def inspect(
 
     Examples
     --------
-    >>> import pandas, ratebound as rb
+    >>> import pandas, ratebound._old as rb
     >>> people = pandas.DataFrame({"age": [20, 40, 30], "sex": ["Female", "Male", None]})
     >>> print(rb.inspect(people.assign(country="NO")))
     the table: 3 rows

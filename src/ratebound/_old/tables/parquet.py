@@ -73,7 +73,7 @@ class Parquet(Rows):
 
     Examples
     --------
-    >>> import pyarrow, pyarrow.parquet, tempfile, ratebound as rb
+    >>> import pyarrow, pyarrow.parquet, tempfile, ratebound._old as rb
     >>> table = pyarrow.table({"age": [25, 40, 61], "sex": ["F", "M", "F"], "repaid": [0, 1, 1]})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     pyarrow.parquet.write_table(table, f"{folder}/rows.parquet")

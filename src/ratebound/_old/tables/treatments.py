@@ -60,7 +60,7 @@ class Features(Adjustable):
 
     Examples
     --------
-    >>> import pandas, ratebound as rb
+    >>> import pandas, ratebound._old as rb
     >>> people = pandas.DataFrame({"age": [20, 40, 30], "postcode": [101, 202, 101]})
     >>> print(rb.inspect(people, features=rb.Features(categorical=["postcode"])))
     the table: 3 rows
