@@ -37,32 +37,22 @@ dist: $(READY) .venv-dist/.ready
 	$(BIN)/python -m twine check --strict dist/*
 	.venv-dist/bin/python $(INSTALL) --force-reinstall --no-deps dist/*.whl
 	.venv-dist/bin/python -m pytest -n 2 --pyargs ratebound tests/rates tests/problem tests/learning \
-		tests/_old/kernels tests/_old/problem tests/_old/tables \
-		tests/_old/learners tests/_old/solution tests/_old/estimators tests/_old/commands tests/test_exports.py \
+		tests/_old/problem tests/_old/tables tests/_old/solution tests/_old/commands tests/test_exports.py \
 		tests/_old/test_rooms.py tests/_old/test_moved.py $(LEFT_OUT) $(OF_FRAMES) \
 		-k "$(SHORT) and not whole_program and not explaining_"
 
-# With the lowest versions pyproject.toml declares, the same rooms and those that ask SciPy for more than
-# arrays. PyTorch's old wheels are gigabytes, so what needs it is left out. Old libraries use what newer
-# ones deprecate.
+# With the lowest versions pyproject.toml declares, the same rooms. PyTorch's old wheels are gigabytes, so
+# what needs it is left out. Old libraries use what newer ones deprecate.
 lowest: .venv-lowest/.ready
 	.venv-lowest/bin/python -m pytest -n 2 -W ignore::DeprecationWarning tests/rates tests/problem tests/learning \
-		tests/_old/base tests/_old/kernels \
-		tests/_old/problem tests/_old/tables \
-		tests/_old/learners tests/_old/solution tests/_old/auditing tests/_old/certifying tests/_old/estimators \
-		$(LEFT_OUT) --ignore tests/_old/auditing/test_coverage.py --ignore tests/_old/certifying/test_simulated.py \
-		--ignore tests/_old/certifying/test_monitor.py --ignore tests/_old/certifying/test_pair.py \
-		--ignore tests/_old/certifying/test_several_classes.py --ignore tests/_old/auditing/test_several_classes.py \
+		tests/_old/tables tests/_old/solution tests/_old/certifying $(LEFT_OUT) \
+		--ignore tests/_old/certifying/test_simulated.py --ignore tests/_old/certifying/test_monitor.py \
+		--ignore tests/_old/certifying/test_pair.py --ignore tests/_old/certifying/test_several_classes.py \
 		--ignore tests/_old/solution/test_price.py -k "$(SHORT)"
 
 LEFT_OUT := --ignore tests/_old/commands/test_reproduce.py --ignore tests/_old/commands/test_output.py \
 	--ignore tests/_old/commands/test_together.py --ignore tests/_old/commands/test_resume.py \
-	--ignore tests/_old/estimators/test_dask.py \
-	--ignore tests/_old/commands/test_killed.py --ignore tests/_old/estimators/test_new_rows.py \
-	--ignore tests/_old/estimators/test_many_promises.py --ignore tests/_old/estimators/test_single_rates.py \
-	--ignore tests/_old/estimators/test_planning.py --ignore tests/_old/estimators/test_explaining.py \
-	--ignore tests/_old/estimators/test_claims.py \
-	--ignore tests/_old/estimators/test_goals.py --ignore tests/_old/solution/test_offsets.py \
+	--ignore tests/_old/commands/test_killed.py --ignore tests/_old/solution/test_offsets.py \
 	--ignore tests/_old/solution/test_leveling.py
 # Tests of columns in data frames, which need pandas, polars and PyArrow.
 OF_FRAMES := --ignore tests/rates/test_conditions.py --ignore tests/problem/test_comparison.py \
