@@ -192,8 +192,8 @@ def as_array(values: Any) -> Any:
 
     series = nw.from_native(values, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
-        listed = values.tolist() if hasattr(values, "tolist") else list(values)
-        return _read_list(listed)
+        with_list = values if hasattr(values, "tolist") else np.asarray(values)
+        return _read_list(with_list.tolist())
     if _is_exact(series):
         return series.to_numpy()
     return as_objects(series.to_list())
