@@ -239,3 +239,13 @@ def test_lines_of_two_problems_do_not_add_up():
         one + other
     doubled = one + one
     assert doubled.total("rows").tolist() == (2 * one.total("rows")).tolist()
+
+
+@pytest.mark.parametrize(
+    "day", [["2019-12-31", "2020-02-01", None], pd.to_datetime(["2019-12-31", "2020-02-01", None])]
+)
+def test_lines_before_and_after_a_date(day):
+    table = {"day": day, "y": [0, 1, 1], "yes": [0, 1, 0]}
+    problem = rb.Problem("error_rate()", ['recall(day < "2020-01-01" or missing(day)) >= 0.5'])
+    lines = count_lines(problem, table, "y", "yes")
+    assert evaluate_lines(lines)[1] == pytest.approx([0.5])

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ratebound.problem.columns import as_objects
-from ratebound.problem.comparison import meets, read_moment
+from ratebound.problem.comparison import LIKE_AN_ISO_DATE, meets, read_moment
 from ratebound.problem.compile import compile_pieces
 from ratebound.problem.needs import Needs
 from ratebound.problem.population import Population
@@ -208,7 +208,7 @@ def _find_examples(leaves: list[Condition], patterns: list[tuple[bool, ...]]) ->
 
 
 def _list_candidates(leaves: list[Condition]) -> Iterable[list[Any]]:
-    """Yield values that make every pattern, first as text and numbers, then as dates."""
+    """Yield values that make every pattern, first as dates, then as text and numbers."""
     values: set[Any] = set()
     for leaf in leaves:
         if isinstance(leaf, In):
@@ -219,18 +219,13 @@ def _list_candidates(leaves: list[Condition]) -> Iterable[list[Any]]:
         values.add(0)  # any value will do
     texts = sorted(value for value in values if isinstance(value, str))
     numbers = sorted(values.difference(texts))
-    texts_between = []
-    if texts:
-        texts_between = [text + NEXT for text in ("", *texts)]
-    yield [None, *texts, *texts_between, *_list_numbers(numbers)]
-    try:
+    if texts and all(map(LIKE_AN_ISO_DATE.match, texts)):
         moments = sorted(read_moment("", text) for text in texts)
-    except ValueError:
-        return
-    if moments:
         instant = datetime.timedelta(microseconds=1)
         later = [moment + instant for moment in moments]
         yield [None, moments[0] - instant, *later, *moments]
+    texts_between = [text + NEXT for text in ("", *texts)] if texts else []
+    yield [None, *texts, *texts_between, *_list_numbers(numbers)]
 
 
 def _list_numbers(named: list[Any]) -> list[Any]:
