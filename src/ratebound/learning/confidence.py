@@ -7,8 +7,9 @@ one was chosen among, constraint by constraint, by a multiplier bootstrap (Chern
 Chetverikov and Kato, 2013): the influence of each row on each constraint is multiplied by a normal
 number.
 
-The price of confidence is a curve. The rule is deployed beyond which more confidence costs more
-than it is worth, a share of the model's gain over one decision for everyone.
+Whoever asks for a confidence gets it, unless it costs nearly all that the model gains over one
+decision for everyone. Then confidence is a curve, and the rule is deployed beyond which more of it
+costs more than it is worth. Either way the claim carries the price of what was asked.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from ratebound.learning.influence import Influence
 from ratebound.learning.rules import TOLERANCE, Rule, Rules
 
 MARGINS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)  # in standard errors, tried after none
-HALVINGS = 3  # on the way to the cheapest rule with enough confidence
+HALVINGS = 3  # on the way to the cheapest rule with the confidence asked for
 DRAWS = 2000  # of the bootstrap
 MOST_DEVIATIONS = 360  # rules times constraints, whose deviations are drawn together
 INDEPENDENT_RULES = 10.0  # about so many, at most, is the largest deviation of
 CLEAR_VIOLATION = 3.0  # standard errors at which a constraint is violated, however few its rows
-WORTH = 0.3  # the share of a model's gain that a unit of confidence may cost
+MOST_WORTH = 0.75  # the share of a model's gain that the confidence asked for may cost
+WORTH = 0.3  # the same of a unit of confidence that is less
 
 
 @dataclass(frozen=True)
@@ -51,15 +53,25 @@ class Claim:
     untestable: tuple[Untestable, ...]
     highest: float  # the most that any rule on the way reached
     extra_cost: float  # of that rule, or the cheapest that reaches what was asked
+    growth: float | None = None  # as many times the rows would show what was asked for
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A rule, the margins that it was solved with, and how much room it has."""
+    """A rule, the margins that it was solved with, and its standard errors."""
 
     rule: Rule
     margins: Any  # (m,)
-    room: Any  # (m,) in standard errors
+    errors: Any  # (m,)
+
+    @property
+    def cost(self) -> float:
+        return self.rule.objective
+
+    @property
+    def room(self) -> Any:
+        """How many standard errors (m,) are between constraints and their bounds."""
+        return -self.rule.violations / self.errors
 
 
 @dataclass(eq=False)
@@ -77,211 +89,210 @@ class MarginSearch:
 
     @property
     def is_testable(self) -> Any:
-        """Which constraints (m,) must be shown to hold."""
+        """Which constraints (m,) must be shown to hold; all if none can be tested."""
         constraints = np.arange(self.rules.constraint_count)
-        return ~np.isin(constraints, list(self.untestable))
+        untestable = np.isin(constraints, list(self.untestable))
+        return ~untestable | untestable.all()
+
+    @property
+    def required(self) -> Any:
+        """What margins (m,) are added to, so that nothing is required of other constraints."""
+        return np.where(self.is_testable, 0.0, -np.inf)
 
     # --- the steps ---
 
     def choose(self) -> tuple[Candidate, Claim]:
-        """Return the rule that is worth its price, and what is claimed of it."""
+        """Return the rule to deploy, and what is claimed of it."""
         no_margins = np.zeros(self.rules.constraint_count)
         self._find_untestable()
-        first = self._add(no_margins)
-        if self._drop_clearly_violated(first):
+        self._add(no_margins)
+        if self._drop_clearly_violated():
             self.candidates.clear()
-            first = self._add(no_margins)
-        if self.is_testable.any():
-            self._raise_margins(first)
-            self._halve_margins()
-        self.candidates = [self._solve_again(candidate) for candidate in self.candidates]
-        plain = self.rules.get_rule(0)  # may be enough
-        self.candidates.append(self.make_candidate(plain, no_margins))
-        self.largest = self.draw_largest_deviations(MOST_DEVIATIONS)
+            self._add(no_margins)
+        self._raise_margins()
+        self.largest = self._draw_largest_deviations()
+        self._halve_margins()
+        margins = [candidate.margins for candidate in self.candidates]
+        self.candidates.clear()
+        for of_candidate in margins:  # any later search may have come by a cheaper rule
+            self._add_rule(self.rules.find_cheapest(of_candidate + self.required), of_candidate)
+        for index in (0, *self.rules.constants):
+            self._add_rule(self.rules.get_rule(index), no_margins)
         best = self._find_worthiest()
-        return best, self._make_claim(best)
+        return best, self.make_claim(best)
 
     def _find_untestable(self) -> None:
-        """Find constraints with too little room even if their smallest set favoured them."""
-        compiled = self.rules.compiled
-        level = 1 - (1 - self.asked) / self.rules.constraint_count
-        needed_room = float(ndtri(level))
-        plain = self._decide(self.rules.plain_weights)
-        for constraint in range(self.rules.constraint_count):
-            inside, favourable = self.influence.favour(constraint, plain)
-            values = compiled.values(compiled.count_decisions(favourable))
-            violation = values[0, self.rules.piece_count + constraint]
-            room = -violation / self.influence.compute_errors(favourable)[constraint]
-            if 0 < room < needed_room:
-                rows = int(inside.sum())
-                needed = int(np.ceil(rows * needed_room / room))
-                label = compiled.labels[constraint]
-                self.untestable[constraint] = Untestable(label, rows, needed)
+        """Find constraints with too little room whatever is decided on the rows they are about.
 
-    def _drop_clearly_violated(self, first: Candidate) -> bool:
+        One alone has most if all these rows favour it. Two that bound the same from both sides
+        have at most half of what is between the bounds.
+        """
+        needed_alone = ndtri(1 - (1 - self.asked) / self.rules.constraint_count)
+        needed_between = ndtri((1 + self.asked) / 2)
+        plain = self.rules.decide(self.rules.plain_weights[None])[0]
+        errors = self.influence.compute_errors(plain)
+        between = self.influence.measure_between() / 2 / errors
+        for constraint, label in enumerate(self.rules.compiled.labels):
+            units, room = self.influence.favour(constraint, plain)
+            factor = 1.0
+            if 0 < room < needed_alone:
+                factor = needed_alone / room
+            if 0 < between[constraint] < needed_between:
+                factor = (needed_between / between[constraint]) ** 2
+            if factor > 1:
+                needed = int(np.ceil(units * factor))
+                self.untestable[constraint] = Untestable(label, units, needed)
+
+    def _drop_clearly_violated(self) -> bool:
         """Require untestable constraints after all if even few rows show that they are violated."""
-        violated = [index for index in self.untestable if -first.room[index] > CLEAR_VIOLATION]
+        room = self.candidates[0].room
+        violated = [index for index in self.untestable if -room[index] > CLEAR_VIOLATION]
         for index in violated:
             del self.untestable[index]
         return bool(violated)
 
-    def _raise_margins(self, first: Candidate) -> None:
+    def _raise_margins(self) -> None:
         """Solve at rising margins, until no rule meets them or there is more room than needed."""
-        errors = self.influence.compute_errors(self._decide(first.rule.weights))
         level = 1 - (1 - self.asked) / (INDEPENDENT_RULES * self.rules.constraint_count)
-        enough_room = float(ndtri(level))
-        is_testable = self.is_testable
+        enough_room = ndtri(level)
+        errors = self.candidates[0].errors
         for standard_errors in MARGINS:
-            candidate = self._add(standard_errors * errors)
-            violations = candidate.rule.violations + candidate.margins
-            in_units = violations[is_testable] / self.rules.scale[is_testable]
-            if in_units.max() > TOLERANCE or candidate.room[is_testable].min() > enough_room:
-                break
+            last = self.candidates[-1]
+            least_room = last.room[self.is_testable].min()
+            if least_room > enough_room or not self._meets_margins(last):
+                return
+            self._add(standard_errors * errors)
 
     def _halve_margins(self) -> None:
-        """Solve between the last margins that are too small and the first that are enough."""
-        self.largest = self.draw_largest_deviations(MOST_DEVIATIONS // 4)
-        for _ in range(HALVINGS):
-            ordered = sorted(self.candidates, key=lambda candidate: float(candidate.margins.sum()))
-            enough = [index for index, candidate in enumerate(ordered) if self._is_sure(candidate)]
-            if not enough or enough[0] == 0:
-                return
-            below = ordered[enough[0] - 1]
-            above = ordered[enough[0]]
-            self._add((below.margins + above.margins) / 2)
+        """Solve between the last margins that are too small and the first that are enough.
 
-    def _solve_again(self, candidate: Candidate) -> Candidate:
-        """Return the candidate with the cheapest rule that any later search came by."""
-        rule = self.rules.find_cheapest(self._require_testable(candidate.margins))
-        return self.make_candidate(rule, candidate.margins)
+        Margins that no rule meets are enough, too.
+        """
+        is_enough = [self._is_enough(candidate) for candidate in self.candidates]
+        if is_enough[0] or not any(is_enough):
+            return
+        first = is_enough.index(True)
+        low = self.candidates[first - 1].margins
+        high = self.candidates[first].margins
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            if self._is_enough(self._add(middle)):
+                high = middle
+            else:
+                low = middle
 
     def _find_worthiest(self) -> Candidate:
         """Return the candidate whose confidence is worth most of what it costs."""
-        is_testable = self.is_testable
         meeting = self._list_meeting()
         if not meeting:
-            return min(
-                self.candidates, key=lambda candidate: self._find_worst(candidate, is_testable)
-            )
-        gain = self._measure_gain(min(candidate.rule.objective for candidate in meeting))
-        best = max(meeting, key=lambda candidate: self._measure_value(candidate, is_testable, gain))
-        if self._meets(best, ~is_testable):
+            return self.candidates[0]
+        gain = self._measure_gain(meeting)
+        best = max(meeting, key=lambda item: self._measure_value(item, gain))
+        margins = np.where(self.is_testable, best.margins, 0.0)
+        if self.rules.meets(best.rule, 0.0):
             return best
-        margins = np.where(is_testable, best.margins, 0.0)
-        meeting_all = self.make_candidate(self.solve(margins), margins)
-        everything = np.ones_like(is_testable)
-        if not self._meets(meeting_all, everything):
-            return best
-        value = self._measure_value(meeting_all, everything, gain)
-        return meeting_all if value >= self._measure_value(best, everything, gain) else best
+        of_all = self._add_rule(self.solve(margins), margins)
+        is_cheap = of_all.cost <= best.cost + WORTH * gain
+        return of_all if is_cheap and self.rules.meets(of_all.rule, 0.0) else best
 
-    def _make_claim(self, candidate: Candidate) -> Claim:
-        reached_testable = self.measure_confidence(candidate, self.is_testable)
-        sure = [other for other in self.candidates if self._is_sure(other)]
-        if sure:
-            surest = min(sure, key=lambda other: other.rule.objective)
-        else:
-            surest = max(
-                self.candidates, key=lambda other: self.measure_confidence(other, self.is_testable)
-            )
-        highest = self.measure_confidence(surest, self.is_testable)
+    def make_claim(self, candidate: Candidate) -> Claim:
+        """Return what is claimed of a candidate."""
+        reached = self.measure_confidence(candidate, self.is_testable)
+        confidences = [self.measure_confidence(item, self.is_testable) for item in self.candidates]
+        highest = max(reached, *confidences)
+        sure = []
+        for item, confidence in zip(self.candidates, confidences, strict=True):
+            if confidence >= min(self.asked, highest):
+                sure.append(item)
+        surest = min(sure, key=lambda item: item.cost, default=candidate)
         return Claim(
             asked=self.asked,
             reached=self.measure_confidence(candidate),
-            reached_testable=reached_testable,
+            reached_testable=reached,
             untestable=tuple(self.untestable.values()),
-            highest=max(reached_testable, highest),
-            extra_cost=surest.rule.objective - candidate.rule.objective,
+            highest=max(reached, self.measure_confidence(surest, self.is_testable)),
+            extra_cost=surest.cost - candidate.cost,
+            growth=self._find_growth(candidate),
         )
+
+    def _find_growth(self, candidate: Candidate) -> float | None:
+        """Return how many times as many rows would do: errors shrink with their root."""
+        room = candidate.room[self.is_testable]
+        if room.min() <= 0:
+            return None
+        shares = (self.largest[:, self.is_testable] / room).max(axis=1)
+        return float(np.quantile(shares, self.asked)) ** 2
 
     # --- candidates ---
 
-    def _decide(self, weights: Any) -> Any:
-        return self.rules.decide(weights[None])[0]
-
-    def _require_testable(self, margins: Any) -> Any:
-        return np.where(self.is_testable, margins, -np.inf)
-
     def _add(self, margins: Any) -> Candidate:
-        rule = self.solve(self._require_testable(margins))
-        candidate = self.make_candidate(rule, margins)
+        rule = self.solve(margins + self.required)
+        return self._add_rule(rule, margins)
+
+    def _add_rule(self, rule: Rule, margins: Any) -> Candidate:
+        decisions = self.rules.decide(rule.weights[None])[0]
+        candidate = Candidate(rule, margins, self.influence.compute_errors(decisions))
         self.candidates.append(candidate)
         return candidate
-
-    def make_candidate(self, rule: Rule, margins: Any) -> Candidate:
-        errors = self.influence.compute_errors(self._decide(rule.weights))
-        return Candidate(rule, margins, -rule.violations / errors)
 
     def measure_confidence(self, candidate: Candidate, mask: Any = slice(None)) -> float:
         """Return how sure some constraints are on new rows, of a rule chosen as this one was."""
         holds = self.largest[:, mask] <= candidate.room[mask]
         return float(holds.all(axis=1).mean())
 
-    def _is_sure(self, candidate: Candidate) -> bool:
-        return self.measure_confidence(candidate, self.is_testable) >= self.asked
+    def _is_enough(self, candidate: Candidate) -> bool:
+        is_sure = self.measure_confidence(candidate, self.is_testable) >= self.asked
+        return is_sure or not self._meets_margins(candidate)
 
-    def _find_worst(self, candidate: Candidate, mask: Any) -> float:
-        violations = candidate.rule.violations / self.rules.scale
-        return float(violations[mask].max(initial=0.0))
-
-    def _meets(self, candidate: Candidate, mask: Any) -> bool:
-        return self._find_worst(candidate, mask) <= TOLERANCE
+    def _meets_margins(self, candidate: Candidate) -> bool:
+        return self.rules.meets(candidate.rule, candidate.margins + self.required)
 
     def _list_meeting(self) -> list[Candidate]:
-        is_testable = self.is_testable
-        return [item for item in self.candidates if self._meets(item, is_testable)]
+        return [item for item in self.candidates if self.rules.meets(item.rule, self.required)]
 
-    def _measure_value(self, candidate: Candidate, mask: Any, gain: float) -> float:
+    def _measure_value(self, candidate: Candidate, gain: float) -> float:
         """Return what the confidence is worth, less what the rule costs; both in the objective."""
-        confidence = min(self.measure_confidence(candidate, mask), self.asked)
-        return WORTH * gain * confidence - candidate.rule.objective
+        confidence = self.measure_confidence(candidate, self.is_testable)
+        share = MOST_WORTH if confidence >= self.asked else WORTH * confidence
+        return share * gain - candidate.cost
 
-    def _measure_gain(self, cheapest: float) -> float:
-        plain = self.rules.get_rule(0).objective
-        return measure_gain_over_constant(self.rules, plain, cheapest)
+    def _measure_gain(self, meeting: Sequence[Candidate]) -> float:
+        """Return how much less than a constant the cheapest rule costs that meets constraints.
+
+        It is the cheapest constant that meets them, too, or at least costs more than both the rule
+        and the plain model.
+        """
+        cheapest = min(candidate.cost for candidate in meeting)
+        highest = max(cheapest, self.rules.get_rule(0).objective) + TOLERANCE
+        costs = []
+        for rule in self.rules.list_constant_rules():
+            if rule.objective > highest or self.rules.meets(rule, self.required):
+                costs.append(rule.objective)
+        return max(min(costs, default=cheapest) - cheapest, 0.0)
 
     # --- deviations ---
 
-    def draw_largest_deviations(self, most: int) -> Any:
-        """Return draws (B, m) of the largest deviation over rules that are, or might be, chosen."""
+    def _draw_largest_deviations(self) -> Any:
+        """Return draws (B, m) of the largest deviation over rules that are, or might be, chosen.
+
+        Those might be that cost no more than a confidence below the one asked for is worth.
+        """
         random = np.random.default_rng(self.seed)
-        most_rules = max(1, most // self.rules.constraint_count)
-        weights = [candidate.rule.weights for candidate in self.candidates[:most_rules]]
-        cheap = np.flatnonzero(self.rules.get_objectives() <= self._find_highest_cost())
-        count = min(most_rules - len(weights), len(cheap))
-        drawn = random.choice(cheap, count, replace=False)
-        weights += list(self.rules.weights[drawn])
-        return self.draw_deviations(weights, random).max(axis=1)
-
-    def _find_highest_cost(self) -> float:
-        """Return the objective beyond which no rule is chosen: no confidence is worth so much."""
-        highest = max(candidate.rule.objective for candidate in self.candidates)
+        highest = max(candidate.cost for candidate in self.candidates)
         meeting = self._list_meeting()
-        if not meeting:
-            return highest
-        cheapest = min(candidate.rule.objective for candidate in meeting)
-        return min(highest, cheapest + WORTH * self._measure_gain(cheapest))
+        if meeting:
+            cheapest = min(candidate.cost for candidate in meeting)
+            highest = min(highest, cheapest + WORTH * self._measure_gain(meeting))
+        cheap = np.flatnonzero(self.rules.get_objectives() <= highest)
+        most_rules = max(1, MOST_DEVIATIONS // self.rules.constraint_count)
+        weights = [candidate.rule.weights for candidate in self.candidates[:most_rules]]
+        count = min(most_rules - len(weights), len(cheap))
+        weights += list(self.rules.weights[random.choice(cheap, count, replace=False)])
+        decisions = (self.rules.decide(of_rule[None])[0] for of_rule in weights)
 
-    def draw_deviations(self, weights: Sequence[Any], random: np.random.Generator) -> Any:
-        """Return draws (B, N, m) of how many standard errors N rules are off in each constraint."""
-        decisions = [self._decide(of_rule) for of_rule in weights]
         correlation = self.influence.correlate(decisions, random)
         values, vectors = np.linalg.eigh(correlation)
         root = vectors * np.sqrt(np.maximum(values, 0))
-        root = root.astype(np.float32)
         normal = random.standard_normal((DRAWS, len(root)), dtype=np.float32)
-        draws = normal @ root.T
-        return draws.reshape(DRAWS, len(weights), -1)
-
-
-def measure_gain_over_constant(rules: Rules, plain: float, objective: float) -> float:
-    """Return how much less than one decision for everyone a rule costs.
-
-    That is the best decision for everyone that is worse than both the rule and the plain model.
-    """
-    highest = max(plain, objective) + TOLERANCE
-    constant = [rule.objective for rule in rules.list_constant_rules()]
-    worse = [value for value in constant if value > highest]
-    if not worse:
-        return 0.0
-    return max(min(worse) - objective, 0.0)
+        draws = normal @ root.astype(np.float32).T
+        return draws.reshape(DRAWS, len(weights), -1).max(axis=1)

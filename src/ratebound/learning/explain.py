@@ -1,50 +1,58 @@
-"""Constraints are explained before training: are they possible, and what do they cost?
+"""Constraints are explained before training: are they feasible, which conflict, what do they cost?
 
-A linear program over cells shows what no classifier can do, even one that saw the labels. A quick
-model shows what some model can do: it is the search itself.
+A linear program shows what no classifier can do, even one that saw the labels: it decides any share
+of the rows of each *kind*, and kinds are all that constraints and amounts tell apart. A quick model
+shows what some classifier can do.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
+from scipy.sparse import bmat, eye, kron
 
-from ratebound.learning.features import fit_encoding
-from ratebound.learning.learning import learn_rules
-from ratebound.learning.models import make_label_model
+from ratebound.learning.classifier import RateConstrainedClassifier
+from ratebound.learning.influence import RowReader
+from ratebound.learning.learning import compile_problem
 from ratebound.learning.rules import TOLERANCE
-from ratebound.learning.status import Status, make_status
-from ratebound.problem.compile import compile_pieces
+from ratebound.learning.status import ConfidenceNotReached, ConstraintsViolated, Status, join_texts
 from ratebound.problem.compiled import Compiled
-from ratebound.problem.population import Population, as_pieces
+from ratebound.problem.population import Population
 from ratebound.problem.problem import Problem
-from ratebound.problem.slices import slices_among
 from ratebound.rates.sums import FIRST
 
-FEW = 100  # with fewer rows, the text says how much one row matters
+LEAST = 1e-7  # violation in units, or price, that the solver tells from 0
+FOUR_DIGITS = Context(prec=4, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True)
 class Explained:
-    """One constraint on its own."""
+    """One constraint, on its own and among the others."""
 
     constraint: str
     rows: int  # of the smallest set that it is about
-    misses: float  # by how much the best classifier misses it, though it saw the labels
+    violation: float  # of the best classifier for it alone, even one that saw the labels
+    relax: float  # by how much, for classifiers to meet all constraints; 0 if not in conflict
+    bounds_ratio: bool  # then both are those of its numerator
     met_by: tuple[str, ...]  # simple classifiers
 
     def __str__(self) -> str:
-        start = self.constraint
-        if self.rows < FEW:
-            start += f" ({self.rows:,} rows: each moves it by {1 / max(self.rows, 1):.2g})"
-        if self.misses:
-            return f"{start}: impossible; the best classifier misses it by {self.misses:.4g}."
+        start = f"{self.constraint}: {self.rows:,} rows"
+        if self.violation:
+            return f"{start}; every classifier violates it by {self.format(self.violation)} or more"
         if self.met_by:
-            return f"{start}: met by {', '.join(self.met_by)}."
-        return f"{start}: possible; a model must show it."
+            return f"{start}; met by {', '.join(self.met_by)}"
+        return f"{start}; met by no simple classifier"
+
+    def format(self, amount: float) -> str:
+        """Write by how much the constraint is violated or relaxed."""
+        return f"{amount:.4g} in its numerator" if self.bounds_ratio else f"{amount:.4g}"
 
 
 @dataclass(frozen=True)
@@ -53,168 +61,249 @@ class Explanation:
 
     objective: str
     constraints: tuple[Explained, ...]
-    conflict: tuple[str, ...]  # that no classifier meets together
-    relax: float  # by which relaxing each of them is enough, in units
-    at_least: float | None  # the objective of any classifier that meets them, if it is a sum
-    quick: Status | None  # of a quick model, if there are features and labels
+    met_by: tuple[str, ...]  # classifiers that meet all constraints
+    best: float | None  # objective of any classifier that meets all, if it is a sum
+    quick: Status | None  # of a quick model, if there are features and labels and no conflict
 
     @property
-    def possible(self) -> bool:
-        return not self.conflict
+    def conflict(self) -> tuple[str, ...]:
+        """The constraints that no classifier meets together."""
+        return tuple(item.constraint for item in self.constraints if item.relax)
+
+    @property
+    def verdict(self) -> str:
+        """The constraints are "feasible" or "infeasible" on these rows, or "not shown" to be so."""
+        if self.conflict:
+            return "infeasible"
+        return "feasible" if self.met_by else "not shown"
 
     def __str__(self) -> str:
-        lines = [str(explained) for explained in self.constraints]
-        if self.conflict:
-            listed = " and ".join(self.conflict)
-            together = " together" if len(self.conflict) > 1 else ""
-            remedy = f"relaxing each by {self.relax:.4g} is enough"
-            lines.append(f"No classifier meets {listed}{together}; {remedy}.")
-        if self.at_least is not None:
-            bound = f"{self.objective} below {self.at_least:.4f}"
-            lines.append(f"No classifier that meets all has {bound}.")
+        lines = [f"{self.verdict.capitalize()}: {self._give_reason()}"]
+        lines += [f"  {item}." for item in self.constraints]
+        if self.best:
+            best = f"{self.objective} is {self.best:.4f} at best, even if it saw the labels"
+            lines.append(f"For a classifier that meets all constraints, {best}.")
         if self.quick is not None:
-            lines.append(f"A quick model: {self.quick}")
+            lines.append(f"Status of the quick model: {self.quick}")
         return "\n".join(lines)
+
+    def _give_reason(self) -> str:
+        if self.conflict:
+            relaxed = [item for item in self.constraints if item.relax]
+            texts = [f"{item.constraint} (relax by {item.format(item.relax)})" for item in relaxed]
+            conflict = join_texts(texts)
+            return f"no classifier meets all constraints on these rows. In conflict: {conflict}."
+        if self.met_by:
+            return f"on these rows all constraints are met by {', '.join(self.met_by)}."
+        return "nothing proves a conflict, but no classifier here meets all constraints."
 
 
 def explain(
-    problem: Problem,
-    people: Population,
+    problem: Any,
+    rows: Any,
     *,
+    known: Any = None,
     model: Any = "linear",
-    confidence: float | None = 0.9,
     seed: int = 0,
-    **others: Population,
+    **others: Any,
 ) -> Explanation:
-    """Return whether the constraints can be met on these rows, and about what they cost."""
+    """Return whether the constraints can be met on these rows, which conflict, and what they cost.
+
+    Parameters
+    ----------
+    problem : Problem, or constraints
+        The objective and the constraints, or constraints alone.
+    rows : Population
+        The rows; features and labels may be missing.
+    known, model
+        Of a quick model, as for `RateConstrainedClassifier`.
+    seed : int, default=0
+        The seed of its training.
+    **others : Population
+        Other rows, by the names that rates use with ``on=``.
+
+    Returns
+    -------
+    Explanation
+        Its text starts with the verdict.
+
+    Raises
+    ------
+    ValueError
+        If there are no constraints, if a constraint names rows that do not exist, or if it compares
+        two ratios; the error says what to write instead.
+
+    Examples
+    --------
+    >>> import ratebound as rb
+    >>> from ratebound.learning.explain import explain
+    >>> rows = rb.Population(y=[1, 1, 1, 0])
+    >>> explanation = explain([rb.positive_rate() <= 0.25, rb.recall() >= 0.9], rows)
+    >>> explanation.verdict, explanation.conflict
+    ('infeasible', ('positive_rate() <= 0.25', 'recall() >= 0.9'))
+    >>> [item.relax for item in explanation.constraints]
+    [0.2429, 0.2429]
+    """
+    if not isinstance(problem, Problem):
+        problem = Problem("error_rate()", problem)
     if not problem.constraints:
         raise ValueError("the problem has no constraints, so there is nothing to explain")
-    populations = {FIRST: people, **others}
-    pieces = {name: as_pieces(rows) for name, rows in populations.items()}
-    compiled = compile_pieces(problem, pieces)
-    every_constraint = np.arange(len(compiled.rows))
-    relax, prices = _find_least_miss(compiled, every_constraint)
-    conflict = []
-    if relax:
-        conflict = [compiled.labels[index] for index in np.flatnonzero(prices > 1e-6)]
-
-    simple = _judge_simple_classifiers(compiled)
+    compiled = compile_problem(problem, {FIRST: rows, **others})
+    worth = _compute_worth(compiled)
+    relax = _find_relaxations(worth)
+    met = _judge_constant_rules(compiled)
+    best = None
     quick = None
-    is_learnable = people.X is not None and people.y is not None and not others
-    if is_learnable and not conflict:
-        label_model = make_label_model(model, len(people))
-        encoding = fit_encoding(people.X, None, label_model, isinstance(model, str))
-        learned = learn_rules(problem, populations, encoding(people.X), model, seed=seed)
-        rule, claim, _ = learned.choose_rule(confidence)
-        quick = make_status(learned.rules, rule, claim, learned.influence)
-        simple["the quick model without constraints"] = learned.rules.get_rule(0).violations
-    at_least = None
-    if compiled.objective.is_sum and not conflict:
-        at_least = _find_least_objective(compiled)
+    if compiled.objective.is_sum and not relax.any():
+        sign = compiled.objective.sign
+        solved = _solve(worth, sign * worth.objective, LEAST, np.zeros(len(relax)))
+        best = float(compiled.offset[0] + sign * solved.fun)
+    if not relax.any() and _can_learn(rows, *others.values()):
+        classifier = RateConstrainedClassifier(
+            objective=problem,
+            known=known,
+            model=model,
+            refer=rows.refer,
+            positive_label=rows.classes[-1] if len(rows.classes) == 2 else None,
+            random_state=seed,
+        )
+        quick = _fit_quietly(classifier, rows, others)
+        plain = classifier.learned_.rules.get_rule(0)
+        met["the quick model without constraints"] = _list_met(compiled, plain.violations)
+        met["the quick model"] = np.array([item.met for item in quick.constraints])
     return Explanation(
         objective=str(problem.objective),
-        constraints=tuple(_explain_one(compiled, index, simple) for index in every_constraint),
-        conflict=tuple(conflict),
-        relax=relax,
-        at_least=at_least,
+        constraints=_explain_each(compiled, worth, relax, met),
+        met_by=tuple(name for name, is_met in met.items() if is_met.all()),
+        best=best,
         quick=quick,
     )
 
 
-def _explain_one(compiled: Compiled, constraint: int, simple: dict[str, Any]) -> Explained:
-    unit = float(compiled.scale[len(compiled.objective.pieces) + constraint])
-    misses, _ = _find_least_miss(compiled, np.array([constraint]))
-    met_by = []
-    for name, violations in simple.items():
-        if violations[constraint] <= TOLERANCE * unit:
-            met_by.append(name)
-    rows = _count_fewest_rows(compiled, constraint)
-    return Explained(compiled.labels[constraint], rows, misses * unit, tuple(met_by))
+def _explain_each(
+    compiled: Compiled,
+    worth: Worth,
+    relax: Any,
+    met: Mapping[str, Any],
+) -> tuple[Explained, ...]:
+    least = worth.offset + np.minimum(worth.decisions.min(axis=1), 0).sum(axis=1)
+    least[least <= LEAST] = 0.0
+    units = compiled.scale[-len(least) :]
+    amounts = relax * units * (1 - LEAST)  # to round up, but not for an error of the solver
+    reader = RowReader(compiled)
+    items = []
+    for index, row in enumerate(compiled.rows):
+        item = Explained(
+            constraint=row.text,
+            rows=min(int(reader.find_among(rate).sum()) for rate in row.sum.rates),
+            violation=float(least[index] * units[index]),
+            relax=float(FOUR_DIGITS.create_decimal_from_float(amounts[index])),
+            bounds_ratio=row.ratio is not None,
+            met_by=tuple(name for name, is_met in met.items() if is_met[index]),
+        )
+        items.append(item)
+    return tuple(items)
 
 
 # --- what no classifier can do --------------------------------------------------------------------
 
 
-def _find_least_miss(compiled: Compiled, constraints: Any) -> tuple[float, Any]:
-    """Return by how much any decisions in cells miss some constraints at least, and prices."""
-    rows = len(compiled.objective.pieces) + constraints
-    scale = compiled.scale[rows]
-    worth = _compute_worth(compiled)[rows] / scale[:, None]
-    limits = -compiled.offset[rows] / scale
-    slack = -np.ones(len(rows))
-    cost_of_slack = np.r_[np.zeros(worth.shape[1]), 1.0]
-    misses, prices = _decide_cells(compiled, cost_of_slack, np.column_stack([worth, slack]), limits)
-    return (misses if misses > TOLERANCE else 0.0), prices
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """What decisions but the first add on all rows of a kind, in units of the constraints."""
+
+    objective: Any  # (D - 1, kinds)
+    decisions: Any  # (m, D - 1, kinds)
+    offset: Any  # (m,) the violations if the first decision is made everywhere
 
 
-def _find_least_objective(compiled: Compiled) -> float:
-    """Return the least objective of any decisions in cells that meet all constraints."""
-    pieces = len(compiled.objective.pieces)
-    worth = _compute_worth(compiled)
-    slope = compiled.objective.slope(compiled.offset[:pieces])
-    limits = TOLERANCE * compiled.scale[pieces:] - compiled.offset[pieces:]
-    value, _ = _decide_cells(compiled, slope @ worth[:pieces], worth[pieces:], limits)
-    at_first_decision = float(slope @ compiled.offset[:pieces])
-    return compiled.objective.sign * (value + at_first_decision)
-
-
-def _compute_worth(compiled: Compiled) -> Any:
-    """Return what each decision but the first in each cell is worth (p + m, (D - 1) · cells)."""
-    worth = 0
+def _compute_worth(compiled: Compiled) -> Worth:
+    amounts = [block.amounts for block in compiled.blocks if block.amounts is not None]
+    told_apart = np.column_stack([compiled.cell, *amounts])
+    kinds, kind = np.unique(told_apart, axis=0, return_inverse=True)
+    cell = kinds[:, 0].astype(int)
+    total: Any = 0
     for block in compiled.blocks:
-        rows = np.bincount(compiled.cell, compiled.weight_of(block), len(compiled.bits))
-        worth = worth + compiled.per_cell(block.coefficients) * rows
-    return worth.reshape(len(compiled.offset), -1)
+        weight = np.bincount(kind.ravel(), compiled.weight_of(block))
+        total = total + compiled.per_cell(block.coefficients)[:, :, cell] * weight
+    pieces = len(compiled.objective.pieces)
+    scale = compiled.scale[pieces:]
+    return Worth(
+        objective=total[0],
+        decisions=total[pieces:] / scale[:, None, None],
+        offset=compiled.offset[pieces:] / scale,
+    )
 
 
-def _decide_cells(
-    compiled: Compiled,
-    cost: Any,
-    upper: Any,
+def _find_relaxations(worth: Worth) -> Any:
+    """Return by how much (m,) constraints in conflict are relaxed, so that all can be met."""
+    constraints = len(worth.offset)
+    no_objective = np.zeros_like(worth.objective)
+    relax = np.zeros(constraints)
+    is_open = np.ones(constraints, dtype=bool)
+    while is_open.any():
+        solved = _solve(worth, no_objective, relax, is_open)
+        if solved.fun <= LEAST:
+            break
+        prices = -solved.ineqlin.marginals[:constraints]
+        conflict = is_open & (prices > LEAST)
+        relax[conflict] = solved.fun
+        is_open &= ~conflict
+    return relax
+
+
+def _solve(
+    worth: Worth,
+    objective: Any,
     limits: Any,
-) -> tuple[float, Any]:
-    """Return the least cost of shares of decisions in cells within limits, and the limits' prices.
-
-    Columns beyond the decisions of cells are slacks.
-    """
-    cells = len(compiled.bits)
-    once = np.tile(np.eye(cells), compiled.decisions - 1)
-    slacks = np.zeros((cells, upper.shape[1] - once.shape[1]))
-    once = np.column_stack([once, slacks])
-    every_limit = np.concatenate([limits, np.ones(cells)])
-    rows = np.vstack([upper, once])
-    solved = linprog(cost, rows, every_limit, bounds=(0, None), method="highs")
-    return float(solved.fun), -solved.ineqlin.marginals[: len(upper)]
-
-
-# --- simple classifiers ---------------------------------------------------------------------------
+    is_elastic: Any,
+) -> Any:
+    """Return the cheapest decisions with violations of at most limits + t, where elastic."""
+    constraints, decisions, kinds = worth.decisions.shape
+    cost = np.append(objective, 1.0)
+    of_decisions = worth.decisions.reshape(constraints, -1)
+    of_t = -1.0 * is_elastic[:, None]
+    once = kron(np.ones((1, decisions)), eye(kinds))
+    at_most = bmat([[of_decisions, of_t], [once, None]])
+    solved = linprog(cost, at_most, np.append(limits - worth.offset, np.ones(kinds)))
+    if solved.x is None:
+        raise ValueError(f"the solver could not explain these constraints: {solved.message}")
+    return solved
 
 
-def _judge_simple_classifiers(compiled: Compiled) -> dict[str, Any]:
-    """Return the violations (m,) of one decision for everyone, and of the labels themselves."""
-    decisions = {}
+# --- what some classifiers do ---------------------------------------------------------------------
+
+
+def _judge_constant_rules(compiled: Compiled) -> dict[str, Any]:
+    """Return which constraints (m,) are met by one decision for everyone."""
+    met = {}
     for index, value in enumerate(compiled.classes.values):
-        decisions[f"{value!r} for everyone"] = np.full(len(compiled.cell), index)
-    pieces = [piece for part in compiled.populations.values() for piece in part]
-    if all(piece.y is not None for piece in pieces):
-        labels = compiled.classes.values[: compiled.classes.labels]
-        codes = [piece.class_indices(None, labels) for piece in pieces]
-        decisions["the labels themselves"] = np.concatenate(codes)
-    counts = compiled.count_decisions(np.stack(list(decisions.values())))
-    violations = compiled.values(counts)[:, len(compiled.objective.pieces) :]
-    return dict(zip(decisions, violations, strict=True))
+        decisions = np.full(len(compiled.cell), index)
+        values = compiled.values(compiled.count_decisions(decisions))[0]
+        met[f"{value!r} for everyone"] = _list_met(compiled, values[-len(compiled.rows) :])
+    return met
 
 
-def _count_fewest_rows(compiled: Compiled, constraint: int) -> int:
-    """Return the rows of the smallest set that a constraint is a share of."""
-    rates = compiled.rows[constraint].sum.rates
-    return min(_count_rows_among(compiled, rate) for rate in rates)
+def _list_met(compiled: Compiled, violations: Any) -> Any:
+    """Return which constraints are met at these violations (..., m)."""
+    return violations <= TOLERANCE * compiled.scale[len(compiled.objective.pieces) :]
 
 
-def _count_rows_among(compiled: Compiled, rate: Any) -> int:
-    slices = slices_among(rate, compiled.classes)
-    count = 0
-    for piece in compiled.populations[rate.population]:
-        inside = [part.mask(piece, compiled.classes) for part in slices]
-        count += int(np.any(inside, axis=0).sum())
-    return count
+def _can_learn(rows: Any, *others: Any) -> bool:
+    """Return whether all rows have features, and the first population labels of two classes."""
+    has_features = all(getattr(part, "X", None) is not None for part in (rows, *others))
+    return has_features and rows.y is not None and len(np.unique(rows.y)) > 1
+
+
+def _fit_quietly(
+    classifier: RateConstrainedClassifier,
+    rows: Population,
+    others: Mapping[str, Population],
+) -> Status:
+    """Fit a classifier, and return its status, which says what a warning would."""
+    tables = {name: (part.X, part.y, part.columns) for name, part in others.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstraintsViolated)
+        warnings.simplefilter("ignore", ConfidenceNotReached)
+        classifier.fit(rows.X, rows.y, rows.columns, rows.weights, **tables)
+    return classifier.status_

@@ -1,4 +1,7 @@
-"""Every row has a fold: no model is judged on rows it saw, or on those drawn with them."""
+"""Every row has a fold: no model is judged on rows it saw, or on those drawn with them.
+
+Rows drawn together are a unit: those of a cluster, or copies of one row.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ratebound.learning.features import is_table
+from ratebound.problem.columns import encode_values, is_frame, list_names
 
 FOLDS = 5  # three would leave each model a third of the rows less
 LEAST_COPIES = 0.01  # of the rows; a smaller share that has copies does not matter
 COPIES_DISAGREE = 0.1  # at most, as a share of the disagreement of any two rows
+ID_SHARE = 0.5  # of the distinct rows that a column tells apart if it is as good as an id
+ID_VALUES = 50  # that it has, at least
 MANY_ROWS = 50  # that have the same features, at least
 MANY_SHARE = 0.01  # the same as a share of rows; the larger of the two counts
 FEWEST_CLUSTERS = 20
@@ -23,28 +28,42 @@ def digest_rows(X: Any) -> Any:
 
     -0.0 equals 0.0, and all NaN are equal.
     """
-    if is_table(X):
-        codes = [X[name].factorize()[0] for name in X.columns]  # may mix texts, numbers and gaps
-        values = np.column_stack(codes)
-    elif issparse(X):
-        values = X.toarray()
-    else:
-        values = X
+    random = np.random.default_rng(0)
+    factors = random.integers(0, 2**63, size=X.shape[1], dtype=np.uint64)
+    factors = 2 * factors + np.uint64(1)
+    if not issparse(X):
+        return _mix(_list_numbers(X), factors).sum(axis=1, dtype=np.uint64)
+    stored = X.tocoo()  # what is not stored is 0, whose digest is 0
+    digests = np.zeros(X.shape[0], dtype=np.uint64)
+    np.add.at(digests, stored.row, _mix(stored.data, factors[stored.col]))
+    return digests
+
+
+def _list_numbers(X: Any) -> Any:
+    if not is_frame(X):
+        return X
+    codes = [encode_values(X[name]).codes for name in list_names(X)]  # may mix texts and gaps
+    return np.column_stack(codes)
+
+
+def _mix(values: Any, factors: Any) -> Any:
     numbers = np.nan_to_num(np.asarray(values, dtype=float), nan=1e300) + 0.0
     bits = numbers.view(np.uint64)
-    random = np.random.default_rng(0)
-    halves = random.integers(0, 2**63, size=bits.shape[1], dtype=np.uint64)
-    odd = halves * np.uint64(2) + np.uint64(1)
-    mixed = (bits ^ (bits >> np.uint64(29))) * odd
-    mixed = mixed ^ (mixed >> np.uint64(32))
-    return mixed.sum(axis=1, dtype=np.uint64)
+    mixed = (bits ^ (bits >> np.uint64(29))) * factors
+    return mixed ^ (mixed >> np.uint64(32))
 
 
-def find_units(digests: Any, kinds: Any, clusters: Any) -> Any:
+def find_units(
+    X: Any,
+    digests: Any,
+    kinds: Any,
+    clusters: Any,
+) -> Any:
     """Return a number for every row (n,), the same for rows drawn together: clusters, or copies.
 
     Rows with equal features are copies if they nearly always agree in their `kinds` (n,), labels
-    and groups, too. People who merely have the same features do not.
+    and groups, too. People who merely have the same features do not. A warning says so where
+    chance is not to blame: where some feature is as good as an id.
     """
     rows = len(kinds)
     if clusters is not None:
@@ -63,12 +82,21 @@ def find_units(digests: Any, kinds: Any, clusters: Any) -> Any:
     of_any_two = 1 - float(shares @ shares)
     if disagreement >= COPIES_DISAGREE * of_any_two:
         return np.arange(rows)
-    warnings.warn(
-        f"{rows - len(both):,} of {rows:,} rows are copies of others: they are judged together and "
-        "count as one. If they are not copies, pass clusters=np.arange(len(X))",
-        stacklevel=4,
-    )
+    if _has_id(X, distinct):
+        warnings.warn(
+            f"{rows - len(both):,} of {rows:,} rows are copies of others: they are judged together "
+            "and count as one. If they are not copies, pass clusters=np.arange(len(X))",
+            stacklevel=4,
+        )
     return unit
+
+
+def _has_id(X: Any, distinct: int) -> bool:
+    if issparse(X):
+        return False
+    numbers = _list_numbers(X)
+    counts = [len(np.unique(values)) for values in numbers.T]
+    return max(counts) >= max(ID_VALUES, ID_SHARE * distinct)
 
 
 def _number_clusters(clusters: Any, rows: int) -> Any:
@@ -86,7 +114,12 @@ def _number_clusters(clusters: Any, rows: int) -> Any:
     return codes
 
 
-def deal_folds(unit: Any, kinds: Any, seed: int) -> Any:
+def deal_folds(
+    unit: Any,
+    kinds: Any,
+    seed: int,
+    most: int = FOLDS,
+) -> Any:
     """Return the fold of every row (n,): units at random, with the same share of kinds in each."""
     random = np.random.default_rng(seed)
     _, example, unit = np.unique(unit, return_index=True, return_inverse=True)
@@ -95,7 +128,7 @@ def deal_folds(unit: Any, kinds: Any, seed: int) -> Any:
         raise ValueError(
             "all rows were drawn together, so none can be judged by a model that did not see it"
         )
-    folds = min(FOLDS, units)
+    folds = min(most, units)
     by_kind = np.lexsort((random.random(units), kinds[example]))
     dealt = np.empty(units, dtype=np.intp)
     dealt[by_kind] = (np.arange(units) + random.integers(folds)) % folds

@@ -14,26 +14,23 @@ each cell or slice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.optimize import minimize_scalar
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.base import clone
 
 from ratebound.learning.features import take_rows
 from ratebound.learning.known import Known, find_group_chances
 from ratebound.learning.models import (
-    allow_more_rounds,
     fit_clone,
-    list_stages,
+    list_rounds,
     make_group_model,
     make_label_model,
+    make_regression,
     predict_probabilities,
 )
 from ratebound.problem.compiled import Compiled
@@ -42,6 +39,7 @@ MOST_CELLS = 24  # of a label, that are learned one by one; of more, slices are
 RARE = 4  # rows of a cell below which its share stands for what features tell
 FARTHEST = 12.0  # log odds beyond which no model is believed
 SHARPNESS = (-3, 1)  # the range of its logarithm
+Progress = Callable[[int, int], None]  # called with how many models of labels are learned, of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +48,6 @@ class Question:
 
     fits: tuple[Any, ...]
     answers: int  # 0 for a regression
-    share: float = 1.0  # of the rounds of boosted models
     sharpness: float = 1.0  # that log probabilities are multiplied by, to be right out of fold
 
     def __call__(self, X: Any, folds: Iterable[int]) -> Any:
@@ -59,7 +56,7 @@ class Question:
         if not self.answers:
             values = [fit.predict(X) for fit in fits]
             return np.stack([np.atleast_2d(of_rows.T) for of_rows in values])
-        parts = [predict_probabilities(fit, X, self.answers, self.share) for fit in fits]
+        parts = [predict_probabilities(fit, X, self.answers) for fit in fits]
         return _sharpen(np.stack(parts), self.sharpness)
 
 
@@ -81,14 +78,13 @@ class Branch:
     shares: Any  # (k,) of cells that are too rare to be learned; NaN for the rest, and for slices
     question: Question | None  # about the columns without shares, if there are several
     amounts: tuple[Question | None, ...]  # for each block, what a row counts for
-    by_group: Any = None  # (G + 1, k) what known groups say of these columns
+    by_group: Any  # (G + 1, k) what known groups say of these columns, or None
 
     def predict_columns(self, X: Any, folds: Any, group: Any) -> Any:
         """Return how likely a row of the branch is in each column (f, k, n)."""
         is_learned = np.isnan(self.shares)
         rare = self.shares[~is_learned]
-        shape = (len(folds), len(self.columns), X.shape[0])
-        chances = np.empty(shape)
+        chances = np.empty((len(folds), len(self.columns), X.shape[0]))
         chances[:, ~is_learned] = rare[:, None]
         chances[:, is_learned] = 1 - rare.sum()
         if self.question is not None:
@@ -97,9 +93,8 @@ class Branch:
             return chances
         by_group = self.by_group[group].T
         chances = np.where(np.isnan(by_group), chances, by_group)
-        is_regression = self.question is not None and not self.question.answers
-        if is_regression:
-            return chances
+        if self.question is not None and not self.question.answers:
+            return chances  # slices overlap
         return chances / np.maximum(chances.sum(axis=1, keepdims=True), 1e-300)
 
 
@@ -167,15 +162,11 @@ class Forecast:
     ) -> Any:
         """Return the forecast (J, n) by models without a row's fold; of `shared` rows, by all."""
         total = np.empty((self.size, len(fold)))
-
-        def predict(rows: Any, folds: Any) -> None:
-            groups = None if group is None else group[rows]
-            total[:, rows] = self(take_rows(X, rows), groups, folds)
-
-        for held_out in self.folds:
-            predict(np.flatnonzero(fold == held_out), [held_out])
-        if len(shared):
-            predict(shared, None)
+        parts = [(np.flatnonzero(fold == held_out), [held_out]) for held_out in self.folds]
+        for rows, folds in [*parts, (shared, self.folds)]:
+            if len(rows):
+                groups = None if group is None else group[rows]
+                total[:, rows] = self(take_rows(X, rows), groups, folds)
         return total
 
 
@@ -196,52 +187,45 @@ class Rows:
     def folds(self) -> range:
         return range(int(self.fold.max()) + 1)
 
-    def learn_each_fold(self, learn: Callable[..., Any], rows: Any) -> tuple[Any, ...]:
-        """Return what is learned from some rows (k,) without each fold.
+    def fit_without(
+        self,
+        fold: int,
+        model: Any,
+        rows: Any,
+        targets: Any,
+    ) -> Any:
+        """Return a model of some rows (k,), those of a fold left out."""
+        inside = np.flatnonzero(self.fold[rows] != fold)
+        if not len(inside):
+            inside = np.arange(len(rows))
+        weights = None
+        if self.weights is not None:
+            weights = self.weights[rows[inside]]
+        X = take_rows(self.X, rows[inside])
+        return fit_clone(model, X, targets[inside], weights, self.seed + fold)
 
-        `learn` takes which of these rows to learn from, their weights, and a seed.
-        """
-
-        def learn_without(held_out: int) -> Any:
-            inside = np.flatnonzero(self.fold[rows] != held_out)
-            if not len(inside):
-                inside = np.arange(len(rows))
-            weights = None if self.weights is None else self.weights[rows[inside]]
-            return learn(inside, weights, self.seed + held_out)
-
-        if self.jobs in (None, 1):
-            return tuple(learn_without(fold) for fold in self.folds)
-        parallel = Parallel(self.jobs, prefer="threads")
-        return tuple(parallel(delayed(learn_without)(fold) for fold in self.folds))
-
-    def classify(
+    def learn(
         self,
         model: Any,
         rows: Any,
-        answers: Any,
-        count: int,
+        targets: Any,
+        answers: int = 0,
+        progress: Progress | None = None,
     ) -> Question:
-        """Return models that tell the answers 0, 1, ... (k,) of some rows (k,) apart."""
+        """Return models, one without each fold, of some rows (k,) and targets (k,) or (k, outputs).
 
-        def learn(inside: Any, weights: Any, seed: int) -> Any:
-            X = take_rows(self.X, rows[inside])
-            return fit_clone(model, X, answers[inside], weights, seed)
+        The targets of a classifier are the answers 0, 1, ...
+        """
 
-        return Question(self.learn_each_fold(learn, rows), count)
+        def fit_and_tell(fold: int) -> Any:
+            fit = self.fit_without(fold, model, rows, targets)
+            if progress is not None:
+                progress(fold + 1, len(self.folds))
+            return fit
 
-    def regress(self, rows: Any, targets: Any) -> Question:
-        """Return linear regressions of targets (k,) or (k, outputs)."""
-
-        def learn(inside: Any, weights: Any, _: int) -> Any:
-            X = take_rows(self.X, rows[inside])
-            is_sparse = hasattr(X, "tocsr")
-            steps = [StandardScaler(with_mean=not is_sparse), Ridge(alpha=1.0)]
-            if not is_sparse:
-                steps.insert(0, SimpleImputer(keep_empty_features=True))
-            options = {} if weights is None else {"ridge__sample_weight": weights}
-            return make_pipeline(*steps).fit(X, targets[inside], **options)
-
-        return Question(self.learn_each_fold(learn, rows), 0)
+        parallel = Parallel(self.jobs, prefer="threads")
+        fits = parallel(delayed(fit_and_tell)(fold) for fold in self.folds)
+        return Question(tuple(fits), answers)
 
     def get_weights(self, rows: Any) -> Any:
         return np.ones(len(rows)) if self.weights is None else self.weights[rows]
@@ -258,6 +242,7 @@ def learn_forecast(
     group: Any = None,
     seed: int = 0,
     jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Forecast:
     """Learn the forecast of a problem's rows.
 
@@ -269,25 +254,40 @@ def learn_forecast(
     population = np.repeat(np.arange(len(sizes)), sizes)
     first = np.arange(sizes[0])
     everyone = np.arange(len(compiled.cell))
-    rows = Rows(X, fold, compiled.weights, seed, jobs)
+    rows = Rows(X, fold, _normalise(compiled.weights), seed, jobs)
 
-    model = make_label_model(named, len(codes), hasattr(X, "tocsr"))
-    label_model = allow_more_rounds(named, model, len(codes))
-    group_model = make_group_model(model)
-    of_labels = rows.classify(label_model, first, codes, labels)
-    of_labels = _calibrate(rows, of_labels, first, codes, list_stages(named, of_labels.fits))
+    label_model = make_label_model(named, len(codes), hasattr(X, "tocsr"))
+    group_model = make_group_model(label_model)
+    rounds = list_rounds(named, label_model, len(codes))
+    if rounds:
+        label_model = _choose_rounds(rows, label_model, codes, labels, rounds)
+    of_labels = rows.learn(label_model, first, codes, labels, progress)
+    of_labels = _calibrate(rows, of_labels, first, codes)
     of_populations = None
     if len(sizes) > 1:
-        of_populations = rows.classify(group_model, everyone, population, len(sizes))
+        of_populations = rows.learn(group_model, everyone, population, len(sizes))
 
-    parts = _split_rows(codes, labels, population)
-    cell_counts = [len(np.unique(compiled.cell[part.rows])) for part in parts]
-    by_cells = max(cell_counts) <= MOST_CELLS
-    learn_branch = _learn_cells if by_cells else _learn_slices
+    branch_of_row = np.append(codes, labels - 1 + population[len(codes) :])
+    numbers = np.unique(branch_of_row).tolist()
+    parts = [np.flatnonzero(branch_of_row == number) for number in numbers]
+    by_cells = max(len(np.unique(compiled.cell[part])) for part in parts) <= MOST_CELLS
+    learn_columns = _learn_cells if by_cells else _learn_slices
     branches = []
-    for part in parts:
-        columns = learn_branch(compiled, rows, group_model, part.rows)
-        branches.append(_make_branch(compiled, rows, part, columns, known, group))
+    for number, part in zip(numbers, parts, strict=True):
+        columns, inside, shares, question = learn_columns(compiled, rows, group_model, part)
+        by_group = None
+        if known is not None:
+            by_group = find_group_chances(group[part], known.count, inside)
+        branch = Branch(
+            population=max(0, number - labels + 1),
+            label=number if number < labels else None,
+            columns=columns,
+            shares=shares,
+            question=question,
+            amounts=tuple(_learn_amounts(rows, part, block.amounts) for block in compiled.blocks),
+            by_group=by_group,
+        )
+        branches.append(branch)
     return Forecast(
         width=len(compiled.bits) if by_cells else compiled.slices,
         by_cells=by_cells,
@@ -299,42 +299,16 @@ def learn_forecast(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class RowsOfBranch:
-    """The rows of one population with one label, or of one whose labels are not known."""
-
-    rows: Any  # (k,)
-    population: int
-    label: int | None
-
-
-def _split_rows(codes: Any, labels: int, population: Any) -> list[RowsOfBranch]:
-    """Return the rows of each label of the first population, and those of each other population."""
-    parts = []
-    for label in range(labels):
-        parts.append(RowsOfBranch(np.flatnonzero(codes == label), 0, label))
-    for index in range(1, population.max() + 1):
-        parts.append(RowsOfBranch(np.flatnonzero(population == index), index, None))
-    return [part for part in parts if len(part.rows)]
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """What is learned of the cells or slices of some rows."""
-
-    columns: Any  # (k,)
-    inside: Any  # (rows, k) which rows are in which column
-    shares: Any  # (k,) of those that are too rare to be learned, else NaN
-    question: Question | None
-
-
 def _learn_cells(
     compiled: Compiled,
     rows: Rows,
     model: Any,
     part: Any,
-) -> Columns:
-    """Learn the cells of some rows (k,) by a classifier; rare ones by their share."""
+) -> tuple[Any, ...]:
+    """Learn the cells of some rows (k,) by a classifier; rare ones by their share.
+
+    Return the cells, which rows are in which, the shares, and the classifiers.
+    """
     cells = compiled.cell[part]
     columns, code, sizes = np.unique(cells, return_inverse=True, return_counts=True)
     inside = cells[:, None] == columns
@@ -342,13 +316,13 @@ def _learn_cells(
     weights = rows.get_weights(part)
     shares = weights @ inside / max(weights.sum(), 1e-300)
     shares[is_learned] = np.nan
-    question = None
     learned = int(is_learned.sum())
-    if learned > 1:
-        used = is_learned[code]
-        answers = np.cumsum(is_learned) - 1
-        question = rows.classify(model, part[used], answers[code][used], learned)
-    return Columns(columns, inside, shares, question)
+    if learned < 2:
+        return columns, inside, shares, None
+    used = is_learned[code]
+    answers = np.cumsum(is_learned) - 1
+    question = rows.learn(model, part[used], answers[code][used], learned)
+    return columns, inside, shares, question
 
 
 def _learn_slices(
@@ -356,42 +330,49 @@ def _learn_slices(
     rows: Rows,
     model: Any,
     part: Any,
-) -> Columns:
+) -> tuple[Any, ...]:
     """Learn the slices of some rows (k,) by a regression, as cells are too many."""
     packed = compiled.bits[compiled.cell[part]]
     slices = np.unpackbits(packed, axis=1, count=compiled.slices)
     columns = np.flatnonzero(slices.any(axis=0))
     inside = slices[:, columns].astype(bool)
     no_shares = np.full(len(columns), np.nan)
-    return Columns(columns, inside, no_shares, rows.regress(part, inside.astype(float)))
+    question = rows.learn(make_regression(rows.X), part, inside.astype(float))
+    return columns, inside, no_shares, question
 
 
-def _make_branch(
-    compiled: Compiled,
+def _learn_amounts(rows: Rows, part: Any, amounts: Any) -> Question | None:
+    if amounts is None:
+        return None
+    return rows.learn(make_regression(rows.X), part, amounts[part])
+
+
+def _normalise(weights: Any) -> Any:
+    """Return weights (n,) whose mean is 1, so that no penalty depends on their unit."""
+    if weights is None:
+        return None
+    return weights / weights[weights > 0].mean()
+
+
+def _choose_rounds(
     rows: Rows,
-    part: RowsOfBranch,
-    columns: Columns,
-    known: Known | None,
-    group: Any,
-) -> Branch:
-    amounts = []
-    for block in compiled.blocks:
-        if block.amounts is None:
-            amounts.append(None)
-        else:
-            amounts.append(rows.regress(part.rows, block.amounts[part.rows]))
-    by_group = None
-    if known is not None:
-        by_group = find_group_chances(group[part.rows], known.count, columns.inside)
-    return Branch(
-        population=part.population,
-        label=part.label,
-        columns=columns.columns,
-        shares=columns.shares,
-        question=columns.question,
-        amounts=tuple(amounts),
-        by_group=by_group,
-    )
+    model: Any,
+    codes: Any,
+    count: int,
+    rounds: Sequence[int],
+) -> Any:
+    """Return the model with the number of boosting rounds that is likeliest on the first fold."""
+    of_labels = np.arange(len(codes))
+    most = clone(model).set_params(n_estimators=max(rounds))
+    fit = rows.fit_without(0, most, of_labels, codes)
+    held_out = np.flatnonzero(rows.fold[of_labels] == 0)
+    X = take_rows(rows.X, held_out)
+    losses = []
+    for number in rounds:
+        probabilities = predict_probabilities(fit, X, count, number)
+        losses.append(_measure_loss(probabilities, codes[held_out], rows.get_weights(held_out)))
+    best = rounds[int(np.argmin(losses))]
+    return clone(model).set_params(n_estimators=best)
 
 
 def _calibrate(
@@ -399,31 +380,27 @@ def _calibrate(
     question: Question,
     part: Any,
     answers: Any,
-    shares: Any,
 ) -> Question:
-    """Choose the share of rounds and the sharpness that are likeliest out of fold."""
-    weights = rows.get_weights(part)
-    probabilities = np.empty((len(shares), question.answers, len(part)))
+    """Choose the sharpness that is likeliest out of fold."""
+    probabilities = np.empty((question.answers, len(part)))
     for fold in rows.folds:
         held_out = np.flatnonzero(rows.fold[part] == fold)
-        if not len(held_out):
-            continue
-        X = take_rows(rows.X, part[held_out])
-        fit = question.fits[fold]
-        for stage, share in enumerate(shares):
-            of_stage = predict_probabilities(fit, X, question.answers, share)
-            probabilities[stage][:, held_out] = of_stage
+        if len(held_out):
+            X = take_rows(rows.X, part[held_out])
+            probabilities[:, held_out] = question(X, [fold])[0]
+    weights = rows.get_weights(part)
 
-    def measure_loss(log_sharpness: float, stage: int) -> float:
-        sharpened = _sharpen(probabilities[stage], float(np.exp(log_sharpness)))
-        of_answer = sharpened[answers, np.arange(len(answers))]
-        logarithms = np.log(np.maximum(of_answer, np.exp(-FARTHEST)))
-        return -float(np.average(logarithms, weights=weights))
+    def measure_loss(log_sharpness: float) -> float:
+        sharpened = _sharpen(probabilities, float(np.exp(log_sharpness)))
+        return _measure_loss(sharpened, answers, weights)
 
-    solved = []
-    for stage in range(len(shares)):
-        options = {"bounds": SHARPNESS, "method": "bounded", "options": {"xatol": 0.01}}
-        solved.append(minimize_scalar(measure_loss, args=(stage,), **options))
-    best = int(np.argmin([solution.fun for solution in solved]))
-    sharpness = float(np.exp(solved[best].x))
-    return replace(question, share=float(shares[best]), sharpness=sharpness)
+    options = {"xatol": 0.01}
+    solved = minimize_scalar(measure_loss, bounds=SHARPNESS, method="bounded", options=options)
+    return replace(question, sharpness=float(np.exp(solved.x)))
+
+
+def _measure_loss(probabilities: Any, answers: Any, weights: Any) -> float:
+    """Return the mean log loss of probabilities (k, n)."""
+    of_answer = probabilities[answers, np.arange(len(answers))]
+    logarithms = np.log(np.maximum(of_answer, np.exp(-FARTHEST)))
+    return -float(np.average(logarithms, weights=weights))

@@ -1,150 +1,175 @@
 """Influence is how far rows move constraints; from it follow errors, and how rules vary.
 
-One more row moves a rate by its distance from the rate, divided by the weight of the rows that the
-rate is a share of. Rows drawn together add up and count as one. Two rows are imagined beside those
-of each rate, one that it counts and one that it does not: ten right decisions of ten are not
-certainty.
+A constraint is a constant and a sum of shares: of some rows, so many are counted. One more row
+moves a share by its distance from it, divided by the weight of the rows that it is a share of. Rows
+drawn together, a *unit*, add up and count as one. Two units are imagined beside those of each share,
+one that it counts and one that it does not, if the decisions made allow for both: ten right
+decisions of ten are not certainty, but without any yes every recall is 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.population import Population
 from ratebound.problem.slices import Slice, slices_among, slices_by_decision
+from ratebound.rates.conditions import EVERYONE
 from ratebound.rates.sums import Part, Rate
 
 MOST_UNITS = 20_000  # of which correlations are measured; standard errors are of all
 LEAST_VARIANCE = 1e-24
-
-
-@dataclass(frozen=True, eq=False)
-class Counted:
-    """One event that some constraints count, at a price."""
-
-    prices: Any  # (kinds, D) of a row of each kind, by its decision
-    among: Any  # (kinds,) whether it is one of the rows that the event is a share of
-    amounts: Any  # (n,) that multiply the price of each row, or None
-    factor: float  # that the share is multiplied by
-    worth: Any  # (m,) the coefficient in each constraint
+LARGE = 2**16  # elements from which a matrix of zeros and ones is sparse
 
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """How far rows move constraints, by their kind and decision."""
+    """How far rows move constraints at some decisions. A *cell* is a kind of rows with a decision."""
 
-    cell: Any  # (n,) the kind and decision of each row
-    by_cell: Any  # (m, cells)
-    by_row: Any  # (m, n) that amounts add, or None
-    imagined: Any  # (m,) variances of the rows that are imagined
+    cell: Any  # (n,)
+    violations: Any  # (m,)
+    parts: list[tuple[Any, Any]]  # (m, cells) and (n,): how far a row in a cell, and its weight
+    imagined: Any  # (m,) variances of the units that are imagined
 
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """How rows move constraints, whatever is decided on them."""
+    """How rows move constraints, whatever is decided on them, by way of E shares."""
 
     kind: Any  # (n,) rows of one kind are counted alike
+    decisions: int
     weights: Any  # (n,)
-    counted: tuple[Counted, ...]
+    constants: Any  # (m,)
+    worth: Any  # (m, E) of shares in constraints
+    counted: Any  # (E, cells) whether a share counts rows; sparse if large, as the next
+    among: Any  # (E, cells) whether it is one of them
+    sizes: Any  # (E,) units that a share is one of; of pairs, at the end with fewer
+    total: Any  # (E,) the weight of the rows that it is a share of
+    imagined: Any  # (E,) the weight of a unit that is imagined
+    amounts: tuple[Any, ...]  # (n,) each: what rows count for; first ones
+    column: Any  # (E,) which of the amounts multiply the rows of a share
     units: tuple[Any, ...]  # (n,) each: the unit of every row, or of both ends of a pair
-    unit_count: int
-    constraint_count: int
-    is_weighted: bool
+
+    @property
+    def cells(self) -> int:
+        return self.counted.shape[1]
+
+    @cached_property
+    def unit_count(self) -> int:
+        return 1 + int(np.max(self.units))
 
     def compute_errors(self, decisions: Any) -> Any:
         """Return the standard errors (m,) of violations at decisions (n,), on as many new rows."""
         moves = self._measure_moves(decisions)
-        if moves.by_row is None and not self.units:  # rows of one cell move constraints alike
-            cells = moves.by_cell.shape[1]
-            squared_weights = np.bincount(moves.cell, self.weights**2, cells)
-            variances = moves.by_cell**2 @ squared_weights
-        else:
-            by_unit = self._sum_by_unit(moves, slice(None)).astype(float)
-            variances = (by_unit**2).sum(axis=1)
-        return np.sqrt(np.maximum(variances + moves.imagined, LEAST_VARIANCE))
+        return self._compute_errors(moves)
 
-    def correlate(self, decisions: Sequence[Any], random: np.random.Generator) -> Any:
+    def _compute_errors(self, moves: Moves) -> Any:
+        rows_are_units = len(self.units) == 1 and self.unit_count == len(self.kind)
+        if rows_are_units and len(moves.parts) == 1:  # rows of one cell move constraints alike
+            by_cell, weights = moves.parts[0]
+            squares = np.bincount(moves.cell, weights**2, self.cells)
+            variances = by_cell**2 @ squares
+        else:
+            by_unit = self._sum_by_unit(moves, np.arange(self.unit_count))
+            variances = np.einsum("mu,mu->m", by_unit, by_unit, dtype=float)
+        return np.sqrt(variances + moves.imagined + LEAST_VARIANCE)
+
+    def correlate(self, decisions: Iterable[Any], random: np.random.Generator) -> Any:
         """Return how N rules (n,) deviate together in m constraints (N m, N m)."""
-        some_units = slice(None)
-        scale = 1.0
-        if self.unit_count > MOST_UNITS:
-            some_units = np.sort(random.choice(self.unit_count, MOST_UNITS, replace=False))
-            scale = self.unit_count / MOST_UNITS
+        units = np.arange(self.unit_count)
+        if len(units) > MOST_UNITS:
+            units = np.sort(random.choice(units, MOST_UNITS, replace=False))
+        scale = np.sqrt(self.unit_count / len(units))
         deviations = []
-        shares = []
         for of_rule in decisions:
             moves = self._measure_moves(of_rule)
-            by_unit = self._sum_by_unit(moves, some_units)
-            # sums are 0, as rows differ from their rates
-            of_units = scale * np.einsum("mu,mu->m", by_unit, by_unit)
-            total = np.maximum(of_units + moves.imagined, 1e-30)
-            errors = np.sqrt(total / scale)[:, None].astype(np.float32)
-            deviations.append(by_unit / errors)
-            shares.append(of_units / total)
-        flat = np.concatenate(deviations)
-        correlation = (flat @ flat.T).astype(float)
-        imagined = np.sqrt(1 - np.concatenate(shares))  # rows that all rules share
-        same_constraint = np.eye(self.constraint_count, dtype=bool)
-        same_constraint = np.tile(same_constraint, (len(decisions), len(decisions)))
-        return correlation + same_constraint * np.outer(imagined, imagined)
+            by_unit = scale * self._sum_by_unit(moves, units)
+            of_imagined = np.diag(np.sqrt(moves.imagined))  # all rules share these units
+            by_row = np.hstack([by_unit, of_imagined.astype(np.float32)])
+            lengths = np.linalg.norm(by_row, axis=1, keepdims=True)
+            deviations.append(by_row / np.maximum(lengths, LEAST_VARIANCE))
+        together = np.concatenate(deviations)
+        return (together @ together.T).astype(float)
 
-    def favour(self, constraint: int, decisions: Any) -> tuple[Any, Any]:
-        """Return the rows (n,) of the smallest set a constraint is about, decided in its favour."""
-        rows = np.bincount(self.kind)
-        about = [counted for counted in self.counted if counted.worth[constraint]]
-        smallest = min(about, key=lambda counted: rows @ counted.among)
-        inside = smallest.among[self.kind]
-        best = (smallest.worth[constraint] * smallest.prices).argmin(axis=1)
-        return inside, np.where(inside, best[self.kind], decisions)
+    def favour(self, constraint: int, decisions: Any) -> tuple[int, float]:
+        """Return the units of the smallest set of a constraint, and its room if all favoured it.
 
-    def _sum_by_unit(self, moves: Moves, some_units: Any) -> Any:
+        The room is in standard errors. Rows outside of the set get these decisions (n,).
+        """
+        shares = np.flatnonzero(self.worth[constraint])
+        smallest = shares[self.sizes[shares].argmin()]
+        worth = self.worth[constraint, smallest]
+        costs = worth * self._read_share(self.counted, smallest)
+        best = costs.argmin(axis=1)
+        inside = self._read_share(self.among, smallest)[:, 0] > 0
+        favourable = np.where(inside[self.kind], best[self.kind], decisions)
+        moves = self._measure_moves(favourable, [constraint])
+        room = -moves.violations / self._compute_errors(moves)
+        return int(self.sizes[smallest]), float(room[0])
+
+    def _read_share(self, matrix: Any, share: int) -> Any:
+        """Return a share's row of a matrix (kinds, D)."""
+        row = matrix[[share]]
+        if issparse(row):
+            row = row.toarray()
+        return row.reshape(-1, self.decisions)
+
+    def measure_between(self) -> Any:
+        """Return how far each bound is from one of the same from the other side; inf without (m,)."""
+        products = self.worth @ self.worth.T
+        squares = np.diag(products)
+        is_opposite = np.isclose(products, -squares) & np.isclose(products, -squares[:, None])
+        between = -(self.constants + self.constants[:, None])
+        return np.where(is_opposite, between, np.inf).min(axis=1)
+
+    def _sum_by_unit(self, moves: Moves, units: Any) -> Any:
         """Return how far some units move each constraint (m, units)."""
-        rows = slice(None) if self.units else some_units
-        by_row = moves.by_cell.astype(np.float32)[:, moves.cell[rows]]
-        if moves.by_row is not None:
-            by_row = by_row + moves.by_row[:, rows]
-        if self.is_weighted:
-            by_row = by_row * self.weights[rows].astype(np.float32)
-        if not self.units:
-            return by_row
-        sums = []
-        for of_constraint in by_row:
-            ends = [np.bincount(unit, of_constraint, self.unit_count) for unit in self.units]
-            sums.append(sum(ends))
-        return np.stack(sums)[:, some_units]
+        position = np.full(self.unit_count, -1)
+        position[units] = np.arange(len(units))
+        total = 0
+        for of_unit in self.units:
+            rows = np.flatnonzero(position[of_unit] >= 0)
+            index = (moves.cell[rows], position[of_unit[rows]])
+            for by_cell, weights in moves.parts:
+                of_rows = weights[rows].astype(np.float32)
+                of_units = csr_array((of_rows, index), (self.cells, len(units)))
+                total = total + by_cell.astype(np.float32) @ of_units
+        return total
 
-    def _measure_moves(self, decisions: Any) -> Moves:
-        kinds, size = self.counted[0].prices.shape
-        cell = self.kind * size + decisions
-        weights = np.bincount(cell, self.weights, kinds * size)
-        squared_weights = np.bincount(self.kind, self.weights**2, kinds)
-        by_cell = np.zeros((self.constraint_count, kinds * size))
-        by_row = None
-        imagined = np.zeros(self.constraint_count)
-        for counted in self.counted:
-            prices = counted.prices.ravel()
-            among = np.repeat(counted.among, size).astype(float)
-            total = max(float(weights @ among), 1e-300)
-            worth = counted.factor / total * counted.worth
-            if counted.amounts is None:
-                share = float(weights @ prices) / total
-                most = float(prices.max(initial=0))
-                by_cell += worth[:, None] * (prices - share * among)
-            else:
-                amounts = prices[cell] * counted.amounts
-                share = float(self.weights @ amounts) / total
-                most = float(amounts.max(initial=0))
-                by_cell -= worth[:, None] * share * among
-                so_far = 0 if by_row is None else by_row
-                by_row = so_far + worth[:, None] * amounts
-            typical_weight = float(squared_weights @ counted.among) / total
-            imagined += (worth * typical_weight) ** 2 * ((most - share) ** 2 + share**2)
-        return Moves(cell, by_cell, by_row, imagined)
+    def _measure_moves(self, decisions: Any, constraints: Any = slice(None)) -> Moves:
+        cell = self.kind * self.decisions + decisions
+        per_row = self.worth[constraints] / self.total
+        sums = np.zeros(len(self.total))
+        largest = np.zeros(len(self.total))
+        parts = []
+        for index, amounts in enumerate(self.amounts):
+            is_priced = self.column == index
+            weights = self.weights * amounts
+            of_cells = np.bincount(cell, weights, self.cells)
+            sums += is_priced * (self.counted @ of_cells)
+            largest += is_priced * amounts.max()
+            by_cell = (per_row * is_priced) @ self.counted
+            parts.append((by_cell, weights))
+        shares = sums / self.total
+        by_cell = parts[0][0]
+        by_cell -= (per_row * shares) @ self.among
+
+        is_made = np.bincount(decisions, minlength=self.decisions) > 0
+        is_possible = np.resize(is_made, self.cells).astype(float)
+        counted = self.counted @ is_possible
+        most = np.where(counted > 0, largest, 0.0)
+        least = np.where(self.among @ is_possible > counted, 0.0, most)
+        spread = (most - shares) ** 2 + (shares - least) ** 2
+        imagined = (per_row * self.imagined) ** 2 @ spread
+        violations = self.constants[constraints] + per_row @ sums
+        return Moves(cell, violations, parts, imagined)
 
 
 # --- reading what constraints count ---------------------------------------------------------------
@@ -165,8 +190,10 @@ class RowReader:
                 parts.append(read(rows) if name == population else np.zeros(len(rows)))
         return np.concatenate(parts)
 
-    def find(self, part: Slice) -> Any:
-        """Return which rows (n,) are in a slice."""
+    def find(self, part: Slice | None) -> Any:
+        """Return which rows (n,) are in a slice; None has none."""
+        if part is None:
+            return np.zeros(len(self.compiled.cell), dtype=bool)
         if part not in self.slices:
             classes = self.compiled.classes
             inside = self.read(part.population, lambda rows: part.mask(rows, classes))
@@ -176,26 +203,25 @@ class RowReader:
     def find_among(self, rate: Rate) -> Any:
         """Return the rows (n,) that a rate is a share of; a count is a share of all rows."""
         if rate.among is None:
-            everyone = self.read(rate.population, lambda rows: np.ones(len(rows)))
-            return everyone.astype(bool)
+            return self.find(Slice(rate.population, EVERYONE, ((True,),), None))
         slices = slices_among(rate, self.compiled.classes)
         return np.any([self.find(part) for part in slices], axis=0)
 
     def find_by_decision(self, rate: Rate, part: Part) -> list[Any]:
         """Return for each decision the rows (n,) that count if it is made."""
-        nowhere = np.zeros(len(self.compiled.cell), dtype=bool)
-        by_decision = []
-        for counted in slices_by_decision(rate, part.event, self.compiled.classes):
-            by_decision.append(nowhere if counted is None else self.find(counted))
-        return by_decision
+        slices = slices_by_decision(rate, part.event, self.compiled.classes)
+        return [self.find(counted) for counted in slices]
 
-    def read_amounts(self, rate: Rate, column: str | None) -> Any:
-        if column is None:
-            return None
-        return self.read(rate.population, lambda rows: _read_column(rows, column))
+    def number_kinds(self) -> tuple[Any, Any]:
+        """Return a number for rows that are in the same of the slices (n,), and a row of each."""
+        masks = np.column_stack([self.find(None), *self.slices.values()])
+        packed = np.packbits(masks, axis=1)
+        as_one_value = packed.view(f"V{packed.shape[1]}").ravel()
+        _, example, kind = np.unique(as_one_value, return_index=True, return_inverse=True)
+        return kind, example
 
 
-def _read_column(rows: Population, column: str) -> Any:
+def _read_amounts(rows: Population, column: Any) -> Any:
     is_present = rows.encode(column).codes >= 0
     return rows.amounts(column, is_present)
 
@@ -205,48 +231,66 @@ def measure_influence(compiled: Compiled, units: Any) -> Influence:
 
     `units` (n,), or a tuple with one for each end of a pair, say which rows were drawn together.
     """
-    reader = RowReader(compiled)
-    sums = [row.sum for row in compiled.rows]
-    rates = dict.fromkeys(rate for one_sum in sums for rate in one_sum.rates)
-    entries = []
-    for rate in rates:
-        coefficients = np.array([one_sum.terms.get(rate, 0.0) for one_sum in sums])
-        among = reader.find_among(rate)
-        factor = 1.0
-        if rate.among is None:
-            factor = rate.option("per", compiled.reference[rate.population])
-        for part in rate.counted:
-            by_decision = reader.find_by_decision(rate, part)
-            amounts = reader.read_amounts(rate, part.amounts)
-            entries.append((by_decision, among, amounts, factor, coefficients * part.price))
-
-    kind, example = _number_kinds(entries, len(compiled.cell))
-    counted = []
-    for by_decision, among, *rest in entries:
-        prices = np.column_stack([inside[example] for inside in by_decision])
-        counted.append(Counted(prices.astype(float), among[example], *rest))
-
     ends = units if isinstance(units, tuple) else (units,)
-    unit_count = 1 + int(max(unit.max() for unit in ends))
-    rows_are_units = len(ends) == 1 and unit_count == len(kind)
-    is_weighted = compiled.weights is not None
+    weights = compiled.weights
+    if weights is None:
+        weights = np.ones(len(compiled.cell))
+    reader = RowReader(compiled)
+    rates = list(dict.fromkeys(rate for row in compiled.rows for rate in row.sum.rates))
+    shares = [(number, part) for number, rate in enumerate(rates) for part in rate.counted]
+    among = [reader.find_among(rate) for rate in rates]
+    masks = [reader.find_by_decision(rates[number], part) for number, part in shares]
+    kind, example = reader.number_kinds()
+
+    worth = _list_coefficients(compiled, rates)[:, [number for number, _ in shares]]
+    counted = np.zeros((len(shares), len(example), compiled.decisions))
+    is_among = np.zeros_like(counted)
+    sizes, total, imagined, column = np.zeros((4, len(shares)))
+    amounts: dict[Any, Any] = {None: np.ones(len(kind))}
+    for share, (number, part) in enumerate(shares):
+        rate = rates[number]
+        inside = among[number]
+        counted[share] = np.column_stack([mask[example] for mask in masks[share]])
+        is_among[share] = inside[example, None]
+        worth[:, share] *= part.price
+        if rate.among is None:
+            worth[:, share] *= rate.option("per", compiled.reference[rate.population])
+        sizes[share] = min(np.count_nonzero(np.bincount(unit[inside])) for unit in ends)
+        total[share] = max(weights @ inside, 1e-300)
+        rows_of_unit = inside.sum() / max(sizes[share], 1)
+        imagined[share] = rows_of_unit * (weights**2 @ inside) / total[share]
+        if part.amounts not in amounts:
+            of_column = partial(_read_amounts, column=part.amounts)
+            amounts[part.amounts] = reader.read(rate.population, of_column)
+        column[share] = list(amounts).index(part.amounts)
     return Influence(
         kind=kind,
-        weights=compiled.weights if is_weighted else np.ones(len(kind)),
-        counted=tuple(counted),
-        units=() if rows_are_units else ends,
-        unit_count=unit_count,
-        constraint_count=len(sums),
-        is_weighted=is_weighted,
+        decisions=compiled.decisions,
+        weights=weights,
+        constants=np.array([row.sum.constant for row in compiled.rows]),
+        worth=worth,
+        counted=_flatten(counted),
+        among=_flatten(is_among),
+        sizes=sizes,
+        total=total,
+        imagined=imagined,
+        amounts=tuple(amounts.values()),
+        column=column,
+        units=ends,
     )
 
 
-def _number_kinds(entries: Sequence[Any], rows: int) -> tuple[Any, Any]:
-    """Return the kind of every row (n,), and a row of every kind."""
-    masks = [np.zeros(rows, dtype=bool)]
-    for by_decision, among, *_ in entries:
-        masks += [*by_decision, among]
-    packed = np.packbits(np.column_stack(masks), axis=1)
-    as_one_value = packed.view(f"V{packed.shape[1]}").ravel()
-    _, example, kind = np.unique(as_one_value, return_index=True, return_inverse=True)
-    return kind, example
+def _list_coefficients(compiled: Compiled, rates: Sequence[Rate]) -> Any:
+    """Return the coefficient of each rate in each constraint (m, rates)."""
+    number_of = {rate: number for number, rate in enumerate(rates)}
+    coefficients = np.zeros((len(compiled.rows), len(rates)))
+    for constraint, row in enumerate(compiled.rows):
+        for rate in row.sum.rates:
+            coefficients[constraint, number_of[rate]] = row.sum.terms[rate]
+    return coefficients
+
+
+def _flatten(shares: Any) -> Any:
+    """Return what holds for kinds and decisions as a matrix (E, cells), sparse if it is large."""
+    matrix = shares.reshape(len(shares), math.prod(shares.shape[1:]))
+    return csr_array(matrix) if matrix.size > LARGE else matrix

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.problem.counting import fold
 from ratebound.problem.population import Population
 
 MOST_GROUPS = 64
@@ -18,8 +19,7 @@ class Known:
     """The groups that known columns make: every combination of values that training rows had."""
 
     columns: tuple[str, ...]
-    codes: tuple[dict[Any, int], ...]  # of the values of every column; that of None is missing
-    groups: dict[tuple[int, ...], int]  # by the codes of their values
+    groups: dict[tuple[Any, ...], int]  # by their values; that of a missing one is None
 
     @property
     def count(self) -> int:
@@ -27,48 +27,33 @@ class Known:
 
     def find(self, rows: Population) -> Any:
         """Return the group of every row (n,); `count` for groups that training did not have."""
-        codes = _encode_columns(rows, self.columns, self.codes)
-        distinct, index = np.unique(codes, axis=1, return_inverse=True)
-        groups = []
-        for of_columns in distinct.T.tolist():
-            groups.append(self.groups.get(tuple(of_columns), self.count))
-        return np.array(groups)[index.ravel()]
+        combinations, index = _list_combinations(rows, self.columns)
+        groups = [self.groups.get(values, self.count) for values in combinations]
+        return np.array(groups)[index]
 
 
 def find_known_groups(names: str | Sequence[str], rows: Population) -> Known:
     """Return the groups that the columns `names` make of training rows."""
     columns = (names,) if isinstance(names, str) else tuple(names)
-    codes = []
-    for name in columns:
-        values = rows.encode(name).list_values()
-        codes.append({value: code for code, value in enumerate(values)})
-    distinct = np.unique(_encode_columns(rows, columns, codes), axis=1)
-    groups = {}
-    for group, of_columns in enumerate(distinct.T.tolist()):
-        groups[tuple(of_columns)] = group
-    if len(groups) > MOST_GROUPS:
+    combinations, _ = _list_combinations(rows, columns)
+    if len(combinations) > MOST_GROUPS:
         raise ValueError(
-            f"known={list(columns)} makes {len(groups):,} groups, and {MOST_GROUPS} is the most: "
-            "band the values, or name fewer columns"
+            f"known={list(columns)} makes {len(combinations):,} groups, and {MOST_GROUPS} is the "
+            "most: band the values, or name fewer columns"
         )
-    return Known(columns, tuple(codes), groups)
+    groups = {values: group for group, values in enumerate(combinations)}
+    return Known(columns, groups)
 
 
-def _encode_columns(rows: Population, names: Sequence[str], codes: Sequence[Any]) -> Any:
-    """Return codes (columns, n) of values, -1 for values that training did not have."""
-    encoded = []
-    for name, known in zip(names, codes, strict=True):
-        values, index = rows.encode(name)
-        of_values = [_find_code(known, value) for value in values.tolist()]
-        of_missing = known.get(None, -1)
-        encoded.append(np.array([*of_values, of_missing])[index])
-    return np.stack(encoded)
-
-
-def _find_code(known: dict[Any, int], value: Any) -> int:
-    if value not in known and isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return known.get(value, -1)
+def _list_combinations(rows: Population, names: Sequence[str]) -> tuple[list[Any], Any]:
+    """Return the combinations of values that occur in columns, and that of every row (n,)."""
+    encoded = [rows.encode(name) for name in names]
+    example, index = fold([column.codes for column in encoded])
+    values = []
+    for column in encoded:
+        of_examples = column._replace(codes=column.codes[example])
+        values.append(of_examples.decode().tolist())
+    return list(zip(*values, strict=True)), index
 
 
 def find_group_chances(group: Any, count: int, inside: Any) -> Any:
@@ -77,12 +62,11 @@ def find_group_chances(group: Any, count: int, inside: Any) -> Any:
     It is 0 for never, 1 for always and NaN for neither. `inside` (n, k) says which rows are in
     which column, and `group` (n,) is theirs.
     """
-    rows = np.bincount(group, minlength=count + 1)[:, None]
-    hits = np.zeros((count + 1, inside.shape[1]))
+    rows = np.bincount(group, minlength=count + 1)
+    chances = np.full((count + 1, inside.shape[1]), np.nan)
     for column, is_inside in enumerate(inside.T):
-        hits[:, column] = np.bincount(group, is_inside, count + 1)
-    chances = np.full(hits.shape, np.nan)
-    chances[hits == rows] = 1.0
-    chances[hits == 0] = 0.0
-    chances[np.broadcast_to(rows == 0, hits.shape)] = np.nan
+        hits = np.bincount(group, is_inside, count + 1)
+        chances[hits == rows, column] = 1.0
+        chances[hits == 0, column] = 0.0
+    chances[rows == 0] = np.nan
     return chances

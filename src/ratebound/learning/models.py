@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
+BOOSTED: dict[str, Callable[[int], dict[str, Any]]] = {  # how a library is told to use some rounds only
+    "lightgbm": lambda rounds: {"num_iteration": rounds},
+    "xgboost": lambda rounds: {"iteration_range": (0, rounds)},
+}
 NAMES = ("linear", "lightgbm", "xgboost", "catboost", "mlp")
 MANY_ROWS = 20_000  # from which trees are as large as usual; of fewer, shallow ones learn more
 STAGES = (0.1, 0.2, 1 / 3, 2 / 3, 1.0)  # shares of boosting rounds that are compared
+CALIBRATION_FOLDS = 3
 MORE_ROUNDS = 3  # times as many as usual, of shallow trees: a third of them is the plain model
 # Small trees shrink towards the share of a group: else they diverge where a group has few rows.
 # Ten trees at .4 take a tenth less time; with a live model's column (churn) they cost .006.
@@ -48,6 +54,8 @@ class Scaler(StandardScaler):
     log loss.
     """
 
+    scale_: Any
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         super().fit(X, y, sample_weight)
         if issparse(X):
@@ -64,18 +72,20 @@ def make_label_model(model: Any, rows: int, sparse: bool = False) -> Any:
     """Return the classifier that learns the labels of so many rows, maybe a sparse matrix."""
     if not isinstance(model, str):
         return _check_classifier(model)
-    is_shallow = rows < MANY_ROWS
+    size: dict[str, Any] = {}
     if model == "linear":
         return make_pipeline(Scaler(with_mean=not sparse), LogisticRegression(max_iter=1000))
     if model == "lightgbm":
         from lightgbm import LGBMClassifier
 
-        size = {"num_leaves": 8} if is_shallow else {}
+        if rows < MANY_ROWS:
+            size = {"num_leaves": 8}
         return LGBMClassifier(verbose=-1, n_jobs=1, force_row_wise=True, **size)
     if model == "xgboost":
         from xgboost import XGBClassifier
 
-        size = {"max_depth": 3, "n_jobs": 1} if is_shallow else {}
+        if rows < MANY_ROWS:
+            size = {"max_depth": 3, "n_jobs": 1}
         return XGBClassifier(**size)
     if model == "catboost":
         from catboost import CatBoostClassifier
@@ -94,32 +104,38 @@ def make_label_model(model: Any, rows: int, sparse: bool = False) -> Any:
 
 
 def _check_classifier(model: Any) -> Any:
+    """Return a classifier with probabilities; one that only scores rows is calibrated."""
     is_object = not isinstance(model, type)
     if is_object and hasattr(model, "fit") and hasattr(model, "predict_proba"):
         return model
+    if is_object and hasattr(model, "fit") and hasattr(model, "decision_function"):
+        return CalibratedClassifierCV(model, cv=CALIBRATION_FOLDS, ensemble=False)
     raise TypeError(
-        f"model= takes one of {', '.join(NAMES)}, or a classifier with predict_proba; got {model!r}"
+        f"model= takes one of {', '.join(NAMES)}, or a classifier with predict_proba or "
+        f"decision_function; got {model!r}"
     )
 
 
-def allow_more_rounds(name: Any, model: Any, rows: int) -> Any:
-    """Return a named library's classifier with more rounds, whose best number is found out of fold.
+def list_rounds(name: Any, model: Any, rows: int) -> list[int]:
+    """Return the numbers of boosting rounds to compare for a library that is named, or none.
 
     Shallow trees may need more than usual: on 10,000 rows of ACSIncome the error is .203 with 300
     rounds and .209 with 100; on 3,000 of COMPAS it is .318 with 300 and .312 with 100.
     """
-    if not isinstance(name, str) or not _takes_stages(model) or rows >= MANY_ROWS:
-        return model
-    usual = model.n_estimators or 100
-    return clone(model).set_params(n_estimators=MORE_ROUNDS * usual)
+    if not isinstance(name, str) or name not in BOOSTED:
+        return []
+    most = model.n_estimators or 100
+    if rows < MANY_ROWS:
+        most *= MORE_ROUNDS
+    return [max(1, round(share * most)) for share in STAGES]
 
 
 def make_group_model(model: Any) -> Any:
     """Return a small classifier of the same kind: it learns groups among the rows of a label."""
     if isinstance(model, Pipeline):
-        *before, (_, last) = model.steps
-        steps = [(name, clone(step)) for name, step in before]
-        return Pipeline([*steps, ("groups", make_group_model(last))])
+        pipeline = clone(model)
+        pipeline.steps[-1] = ("groups", make_group_model(model.steps[-1][1]))
+        return pipeline
     if type(model) is LogisticRegression:
         return clone(model).set_params(class_weight=None)
     if _find_library(model) == "lightgbm":
@@ -128,25 +144,32 @@ def make_group_model(model: Any) -> Any:
         return type(model)(**SMALL | SMALL_XGBOOST)
     if type(model).__name__.startswith("HistGradientBoosting"):
         return clone(model).set_params(**SMALL_HISTOGRAM)
-    return make_pipeline(
-        SimpleImputer(keep_empty_features=True),
-        StandardScaler(with_mean=False),
-        LogisticRegression(max_iter=1000),
-    )
+    filler = SimpleImputer(keep_empty_features=True)
+    scaler = StandardScaler(with_mean=False)
+    return make_pipeline(filler, scaler, LogisticRegression(max_iter=1000))
+
+
+def make_regression(X: Any) -> Any:
+    """Return a linear regression on features like these."""
+    filler = SimpleImputer(keep_empty_features=True)
+    scaler = StandardScaler(with_mean=not issparse(X))
+    return make_pipeline(filler, scaler, Ridge())
 
 
 def fit_clone(
     model: Any,
     X: Any,
     y: Any,
-    weights: Any,
-    seed: int | None,
+    weights: Any = None,
+    seed: int | None = None,
+    **params: Any,
 ) -> Any:
     """Return a clone fitted to labels; without two of them, one that knows their share.
 
     `seed` fills in every random state that is not set.
     """
-    if len(np.unique(y)) < 2:
+    is_classifier = hasattr(model, "predict_proba") or hasattr(model, "decision_function")
+    if is_classifier and len(np.unique(y)) < 2:
         model = DummyClassifier(strategy="prior")
     fit = clone(model)
     if seed is not None:
@@ -154,46 +177,30 @@ def fit_clone(
             if name.rpartition("__")[2] == "random_state" and value is None:
                 fit.set_params(**{name: seed})
     if weights is None:
-        return fit.fit(X, y)
+        return fit.fit(X, y, **params)
     if not isinstance(fit, Pipeline):
         return fit.fit(X, y, sample_weight=weights)
-    options = {}
     for name, step in fit.steps:
         if has_fit_parameter(step, "sample_weight"):
-            options[f"{name}__sample_weight"] = weights
-    return fit.fit(X, y, **options)
+            params[f"{name}__sample_weight"] = weights
+    return fit.fit(X, y, **params)
 
 
 def predict_probabilities(
     fit: Any,
     X: Any,
     count: int,
-    share: float = 1.0,
+    rounds: int | None = None,
 ) -> Any:
-    """Return the probability (count, n) of each answer 0, 1, ..., by a share of boosting rounds."""
-    options = _limit_rounds(fit, share) if share < 1 else {}
+    """Return the probability (count, n) of each answer 0, 1, ..., after some rounds of boosting."""
+    library = _find_library(fit)
+    options = {}
+    if rounds is not None and library in BOOSTED:
+        options = BOOSTED[library](rounds)
     probabilities = np.zeros((count, X.shape[0]))
     answers = np.asarray(fit.classes_, dtype=int)
     probabilities[answers] = fit.predict_proba(X, **options).T
     return probabilities
-
-
-def _limit_rounds(fit: Any, share: float) -> dict[str, Any]:
-    if _find_library(fit) == "lightgbm":
-        rounds = round(share * fit.n_estimators_)
-        return {"num_iteration": max(1, rounds)}
-    rounds = round(share * fit.get_num_boosting_rounds())
-    return {"iteration_range": (0, max(1, rounds))}
-
-
-def list_stages(name: Any, fits: Sequence[Any]) -> tuple[float, ...]:
-    """Return the shares of boosting rounds to compare: several for libraries that are named."""
-    has_stages = isinstance(name, str) and all(_takes_stages(fit) for fit in fits)
-    return STAGES if has_stages else (1.0,)
-
-
-def _takes_stages(model: Any) -> bool:
-    return _find_library(model) in ("lightgbm", "xgboost")
 
 
 def _find_library(model: Any) -> str:

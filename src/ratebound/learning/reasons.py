@@ -1,24 +1,48 @@
-"""Reasons say what the objective and each constraint add to a row's score."""
+"""Reasons say what the objective and each constraint add to a row's score, and what columns do.
+
+A column's effect is how far its value moves the score from where a typical value would leave it: half
+of what the row loses without its value, and half of what a typical row gains with it. Two columns that
+say the same share it. For two columns these are Shapley's values.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ratebound.problem.compiled import Compiled
+from ratebound.learning.features import Encoding
+from ratebound.rates.conditions import Name
 
 LEAST = 1e-12  # of a part that is listed
+MOST_NAMED = 4  # columns, as is customary in notices
 
 
 @dataclass(frozen=True, eq=False)
 class Reasons:
-    """The parts that sum to the scores of decisions but the first."""
+    """The parts that sum to the scores of decisions but the first, and the effects of columns.
 
-    names: tuple[str, ...]  # (k,) the objective, each constraint, and the biases
-    decisions: tuple[Any, ...]  # (D,)
-    parts: Any  # (k, D-1, n)
+    Parameters
+    ----------
+    names : tuple of str
+        The objective, each constraint, and the threshold.
+    decisions : tuple
+        All decisions (D,). Scores are those of each but the first, against the first.
+    parts : array of shape (k, D-1, n)
+        What each name adds.
+    columns : tuple
+        The columns that the model reads, if it does not read the table itself.
+    effects : array of shape (C, D-1, n)
+        How far each column moves the score. Effects need not sum to it.
+    """
+
+    names: tuple[str, ...]
+    decisions: tuple[Any, ...]
+    parts: Any
+    columns: tuple[Name, ...]
+    effects: Any
 
     def __str__(self) -> str:
         rows = range(self.parts.shape[2])
@@ -27,23 +51,58 @@ class Reasons:
 
     def _describe(self, row: int, decision: int) -> str:
         parts = self.parts[:, decision - 1, row]
-        largest_first = np.argsort(-np.abs(parts))
-        texts = []
-        for index in largest_first:
-            if abs(parts[index]) > LEAST:
-                texts.append(f"{parts[index]:+.3f} {self.names[index]}")
-        listed = ", ".join(texts) or "0"
+        effects = self.effects[:, decision - 1, row]
         choice = f"{self.decisions[decision]!r} rather than {self.decisions[0]!r}"
-        return f"row {row}, {choice}: {parts.sum():+.3f} = {listed}"
+        listed = _list_largest(parts, self.names)
+        columns = _list_largest(effects, self.columns)[:MOST_NAMED]
+        text = f"row {row}, {choice}: {parts.sum():+.3f} = {', '.join(listed) or '0'}"
+        return f"{text}; by column {', '.join(columns)}" if columns else text
 
 
-def give_reasons(compiled: Compiled, parts: Any, decisions: Any) -> Reasons:
-    """Add up the parts of weights (T, D-1, n): those of the objective, and those of biases."""
-    pieces = len(compiled.objective.pieces)
-    biases = pieces + len(compiled.rows)
-    of_objective = parts[:pieces].sum(axis=0) + parts[-1]
-    of_constraints = parts[pieces:biases]
-    of_biases = parts[biases:-1].sum(axis=0)
-    names = (str(compiled.problem.objective), *compiled.labels, "one threshold for everyone")
-    stacked = np.stack([of_objective, *of_constraints, of_biases])
-    return Reasons(names, tuple(decisions), stacked)
+def _list_largest(parts: Any, names: tuple[Name, ...]) -> list[str]:
+    largest_first = np.argsort(-np.abs(parts))
+    texts = []
+    for index in largest_first:
+        if abs(parts[index]) > LEAST:
+            texts.append(f"{parts[index]:+.3f} {names[index]}")
+    return texts
+
+
+def make_reasons(
+    names: Sequence[str],
+    decisions: Sequence[Any],
+    parts: Any,
+    effects: dict[Name, Any],
+) -> Reasons:
+    """Add up the parts of weights (T, D-1, n): of the objective's pieces and errors, and of biases.
+
+    `names` are those of the objective and the constraints.
+    """
+    errors = len(parts) - 1 - parts.shape[1]
+    pieces = errors - len(names) + 1
+    of_objective = parts[:pieces].sum(axis=0) + parts[errors]
+    of_biases = parts[errors + 1 :].sum(axis=0)
+    stacked = np.stack([of_objective, *parts[pieces:errors], of_biases])
+    moves = np.reshape([*effects.values()], (len(effects), *of_biases.shape))
+    every_name = (*names, "one threshold for everyone")
+    return Reasons(every_name, tuple(decisions), stacked, tuple(effects), moves)
+
+
+def measure_effects(
+    score: Callable[[Any], Any],
+    features: Any,
+    encoding: Encoding,
+) -> dict[Name, Any]:
+    """Return the effect (D-1, n) of each column on a score (D-1, n) of features (n, d)."""
+    if encoding.typical is None:
+        return {}
+    typical = np.broadcast_to(encoding.typical, features.shape)
+    difference = score(features) - score(typical)
+    sources = [source for source, _ in encoding.list_features()]
+    effects = {}
+    for name in dict.fromkeys(sources):
+        is_own = np.array([source == name for source in sources])
+        without = score(np.where(is_own, typical, features))
+        alone = score(np.where(is_own, features, typical))
+        effects[name] = (difference + alone - without) / 2
+    return effects

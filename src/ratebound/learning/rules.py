@@ -2,8 +2,9 @@
 
 At weights λ, a decision costs a row Σ_j forecast[j] · (λ · terms)[j], and the cheapest decision is
 made. The weights (T,) belong, in this order, to the p pieces of the objective, the m constraints,
-a bias for each decision but the first, and errors. Without weights on constraints the rule is the
-plain model; with a large bias it makes one decision for everyone.
+and errors; after them comes a bias for each decision but the first. Without weights on constraints
+the rule is the plain model. Biases alone make one decision for everyone; no other rule has any, as
+a multiplier moves thresholds, too, and among many biases some look good by chance.
 """
 
 from __future__ import annotations
@@ -16,10 +17,8 @@ import numpy as np
 from ratebound.learning.forecast import Forecast
 from ratebound.problem.compiled import Compiled
 
-CHUNK = 2**21  # decisions that are computed at a time
+CHUNK = 2**21  # costs that are computed at a time
 TOLERANCE = 1e-9  # a constraint is met if its violation is at most this many units
-LEAST_GAIN = 2e-3  # of the objective, that a bias must save
-LEAST_DEVIATIONS = 0.5  # the same in standard deviations of one row; the larger of the two counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +32,7 @@ class Rule:
 
 
 def build_terms(compiled: Compiled, forecast: Forecast, of_cell: Any = None) -> Any:
-    """Return what each weight adds to the cost of decisions but the first: (T, D-1, J).
+    """Return what each weight but biases adds to the cost of decisions but the first: (t, D-1, J).
 
     The unit is one error: as one row in n counts 1 / n, costs are multiplied by n. `of_cell` says
     in which cell of the problem each cell of the forecast lies, if the two differ.
@@ -48,18 +47,23 @@ def build_terms(compiled: Compiled, forecast: Forecast, of_cell: Any = None) -> 
         if of_cell is not None:
             worth = worth[:, :, of_cell]
         parts.append(worth)
-    terms = np.concatenate(parts, axis=2) * len(compiled.cell)
-    columns = terms.shape[2]
+    terms = np.concatenate(parts, axis=2)
+    terms *= len(compiled.cell)
 
-    biases = np.zeros((other_decisions, other_decisions, columns))
-    decision = np.arange(other_decisions)
-    biases[decision, decision, 0] = 1.0
-
-    errors = np.zeros((1, other_decisions, columns))
+    errors = np.zeros_like(terms[:1])
     label = np.arange(1, labels)
     errors[0, :, 1] = 1.0  # of rows with the first label, for which the first decision is right
     errors[0, label - 1, 1 + label] = -1.0
-    return np.concatenate([terms, biases, errors])
+    return np.concatenate([terms, errors])
+
+
+def sum_terms(terms: Any, weights: Any) -> Any:
+    """Return what decisions cost per column of a forecast (K, D-1, J), at weights (K, T)."""
+    count = len(terms)
+    per_column = np.tensordot(weights[:, :count], terms, axes=1)
+    biases = weights[:, count:]
+    per_column[:, : biases.shape[1], 0] += biases  # of the first column, which is ones
+    return per_column
 
 
 def compute_costs(terms: Any, weights: Any, forecast: Any) -> Any:
@@ -67,7 +71,7 @@ def compute_costs(terms: Any, weights: Any, forecast: Any) -> Any:
 
     They are summed column by column, so that a row's bits do not depend on the other rows.
     """
-    per_column = np.tensordot(weights, terms, axes=1)
+    per_column = sum_terms(terms, weights)
     rules, decisions, _ = per_column.shape
     total = np.zeros((rules, decisions, forecast.shape[1]))
     product = np.empty_like(total)
@@ -90,19 +94,31 @@ def choose_cheapest(costs: Any) -> Any:
 
 @dataclass(eq=False)
 class Rules:
-    """All rules computed for a problem, judged out of fold; the first is the plain model."""
+    """All rules computed for a problem, judged out of fold: the plain model first, then constants.
 
+    A *constant* is a rule that makes one decision for everyone.
+    """
+
+    by_row = True  # whether costs decide each row; other rules have no biases and no sample
     compiled: Compiled
-    terms: Any  # (T, D-1, J)
+    terms: Any  # (t, D-1, J)
     forecast: Any  # (J, n) out of fold
     weights: Any = field(init=False)  # (N, T)
     values: Any = field(init=False)  # (N, p + m)
-    planes: list[int] = field(default_factory=lambda: [0])  # the rules that linear programs mix
+    constants: Any = field(init=False, default=())  # (k,) which rules are constants
+    planes: list[int] = field(init=False)  # the rules that linear programs mix
+    sample: Rules | None = field(init=False, default=None)  # on some of the rows, if they are many
 
     def __post_init__(self) -> None:
-        self.weights = np.empty((0, len(self.terms)))
-        self.values = np.empty((0, len(self.compiled.offset)))
-        self.evaluate(self.plain_weights[None])
+        self.planes = [0]
+        self.weights = self.plain_weights[None]
+        plain = self.decide(self.weights)
+        self.values = self.compute_values(plain)
+        if self.by_row:
+            constants = self.list_constant_rules()
+            self.constants = np.arange(1, 1 + len(constants))
+            for rule in constants:
+                self._append(rule.weights, np.append(rule.pieces, rule.violations))
 
     # --- sizes and units ---
 
@@ -115,11 +131,16 @@ class Rules:
         return len(self.compiled.rows)
 
     @property
+    def row_count(self) -> int:
+        return len(self.compiled.cell)
+
+    @property
     def unit(self) -> float:
         """The unit of the objective: 1 for shares, otherwise that of counts or costs."""
         if not self.compiled.objective.is_sum:
             return 1.0
-        return float(self.compiled.scale[: self.piece_count].max())
+        of_pieces = self.compiled.scale[: self.piece_count]
+        return float(of_pieces.max())
 
     @property
     def scale(self) -> Any:
@@ -129,13 +150,11 @@ class Rules:
     @property
     def plain_weights(self) -> Any:
         """The weights of the plain model: the objective alone or, if it is not a sum, errors."""
-        weights = np.zeros(len(self.terms))
         objective = self.compiled.objective
-        if objective.is_sum:
-            weights[: self.piece_count] = objective.slope(self.compiled.offset[: self.piece_count])
-        else:
-            weights[-1] = 1.0
-        return weights
+        if not objective.is_sum:
+            return self._place_weights(len(self.terms) - 1, [1.0])
+        nowhere = self.compiled.offset[: self.piece_count]
+        return self._place_weights(0, objective.slope(nowhere))
 
     @property
     def multipliers(self) -> slice:
@@ -145,79 +164,93 @@ class Rules:
     @property
     def biases(self) -> slice:
         """Which weights are biases."""
-        return slice(self.piece_count + self.constraint_count, len(self.terms) - 1)
+        return slice(len(self.terms), None)
 
     def join_weights(self, pieces: Any, multipliers: Any) -> Any:
-        """Join weights of pieces (p,) and constraints (m,) to those of a rule without a bias."""
-        rest = np.zeros(len(self.terms) - len(pieces) - len(multipliers))
-        return np.concatenate([pieces, multipliers, rest])
+        """Join weights of pieces (p,) and constraints (m,) to those of a rule."""
+        joined = np.concatenate([pieces, multipliers])
+        return self._place_weights(0, joined)
+
+    def _place_weights(self, start: int, some_weights: Any) -> Any:
+        biases = self.compiled.decisions - 1 if self.by_row else 0
+        weights = np.zeros(len(self.terms) + biases)
+        weights[start : start + len(some_weights)] = some_weights
+        return weights
 
     # --- computing ---
 
     def decide(self, weights: Any) -> Any:
         """Return the decisions (K, n) out of fold of the rules at weights (K, T)."""
-        costs = compute_costs(self.terms, weights, self.forecast)
+        per_column = sum_terms(self.terms, weights)
+        costs = np.tensordot(per_column, self.forecast, axes=1)
         return choose_cheapest(costs)
+
+    def compute_values(self, decisions: Any) -> Any:
+        """Return pieces and violations (K, p + m) at decisions (K, n)."""
+        counts = self.compiled.count_decisions(decisions)
+        return self.compiled.values(counts)
 
     def evaluate(self, weights: Any) -> Any:
         """Compute the rules at weights (K, T), and return their indices among all rules."""
-        start = len(self.weights)
-        rules_at_once = max(1, CHUNK // self.forecast.shape[1])
-        values = [self.values]
+        costs_of_rule = self.row_count * (self.compiled.decisions - 1)
+        rules_at_once = max(1, CHUNK // costs_of_rule)
         for first in range(0, len(weights), rules_at_once):
-            decisions = self.decide(weights[first : first + rules_at_once])
-            counts = self.compiled.count_decisions(decisions)
-            values.append(self.compiled.values(counts))
-        self.weights = np.concatenate([self.weights, weights])
-        self.values = np.concatenate(values)
-        return np.arange(start, len(self.weights))
+            some_weights = weights[first : first + rules_at_once]
+            decisions = self.decide(some_weights)
+            self._append(some_weights, self.compute_values(decisions))
+        count = len(self.weights)
+        return np.arange(count - len(weights), count)
+
+    def _append(self, weights: Any, values: Any) -> None:
+        all_weights = np.vstack([self.weights, weights])
+        all_values = np.vstack([self.values, values])
+        self.weights = all_weights  # no call between the two, so that Ctrl-C cannot part them
+        self.values = all_values
 
     # --- choosing ---
 
     def get_objectives(self) -> Any:
         """Return the objective (N,) of every rule."""
-        return self.compiled.objective.value(self.values[:, : self.piece_count])
+        pieces = self.values[:, : self.piece_count]
+        return self.compiled.objective.value(pieces)
 
     def get_worst_violations(self, margins: Any) -> Any:
         """Return every rule's worst violation (N,) with margins (m,), in units; 0 if none."""
         violations = self.values[:, self.piece_count :] + margins
         return (violations / self.scale).max(axis=1, initial=0.0)
 
+    def find_worst(self, rule: Rule, margins: Any) -> float:
+        """Return a rule's worst violation with margins (m,), in units; 0 if none."""
+        violations = (rule.violations + margins) / self.scale
+        return float(violations.max(initial=0.0))
+
+    def meets(self, rule: Rule, margins: Any) -> bool:
+        return self.find_worst(rule, margins) <= TOLERANCE
+
     def get_rule(self, index: int) -> Rule:
-        pieces, violations = np.split(self.values[index], [self.piece_count])
-        objective = float(self.compiled.objective.value(pieces))
-        return Rule(self.weights[index], pieces, violations, objective)
+        return self._make_rule(self.weights[index], self.values[index])
 
-    def find_cheapest(self, margins: Any) -> Rule:
-        """Return the cheapest rule that meets constraints with margins (m,), or the nearest.
-
-        It has a bias only if that clearly pays: among many thresholds, some are cheaper by chance.
-        """
-        worst = self.get_worst_violations(margins)
-        meets = worst <= TOLERANCE
-        if not meets.any():
-            return self.get_rule(int(worst.argmin()))
-        objectives = self.get_objectives()
-        is_biased = self.weights[:, self.biases].any(axis=1)
-        meets_unbiased = meets & ~is_biased
-        cheapest = int(np.where(meets, objectives, np.inf).argmin())
-        if not meets_unbiased.any():
-            return self.get_rule(cheapest)
-        unbiased = int(np.where(meets_unbiased, objectives, np.inf).argmin())
-        deviations = LEAST_DEVIATIONS / np.sqrt(self.forecast.shape[1])
-        clear_gain = max(LEAST_GAIN, deviations) * self.unit
-        if objectives[unbiased] <= objectives[cheapest] + clear_gain:
-            return self.get_rule(unbiased)
-        return self.get_rule(cheapest)
+    def _make_rule(self, weights: Any, values: Any) -> Rule:
+        pieces, violations = np.split(values, [self.piece_count])
+        objective = self.compiled.objective.value(pieces)
+        return Rule(weights, pieces, violations, float(objective))
 
     def list_constant_rules(self) -> list[Rule]:
-        """Return the rules that make one decision for everyone."""
-        decision = np.arange(self.compiled.decisions)[:, None]
-        decisions = np.repeat(decision, len(self.compiled.cell), axis=1)
-        values = self.compiled.values(self.compiled.count_decisions(decisions))
-        pieces, violations = np.split(values, [self.piece_count], axis=1)
-        objectives = self.compiled.objective.value(pieces)
-        return [
-            Rule(self.plain_weights, pieces[index], violations[index], objectives[index])
-            for index in range(len(values))
-        ]
+        """Return the rules that make one decision for everyone, by biases alone."""
+        rules = []
+        for decision in range(self.compiled.decisions):
+            biases = np.ones(self.compiled.decisions)
+            biases[decision] = -1.0
+            everyone = np.full((1, self.row_count), decision)
+            values = self.compute_values(everyone)[0]
+            weights = np.zeros_like(self.plain_weights)
+            weights[self.biases] = biases[1:]
+            rules.append(self._make_rule(weights, values))
+        return rules
+
+    def find_cheapest(self, margins: Any) -> Rule:
+        """Return the cheapest rule that meets constraints with margins (m,), or the nearest."""
+        violations = self.get_worst_violations(margins)
+        missing = np.where(violations > TOLERANCE, violations.round(9), 0.0)
+        nearest_first = np.lexsort((self.get_objectives(), missing))
+        return self.get_rule(nearest_first[0])

@@ -3,7 +3,8 @@
 Weights come from cutting planes: a linear program over the rules so far says at which weights
 least is known, and the rule there comes next. Rules are judged by their actual rates out of fold,
 which forgives errors of the forecast. A mixture of such rules nearly always has a single rule
-beside it that is as good, so the last step looks around the program's weights.
+beside it that is as good, so the last step looks around the program's weights, at random. With many
+constraints no rule is near: then multipliers follow the violations, as in a game.
 """
 
 from __future__ import annotations
@@ -15,52 +16,108 @@ from typing import Any
 import numpy as np
 
 from ratebound.learning.forecast import Forecast
-from ratebound.learning.program import RADIUS, solve_mixture
-from ratebound.learning.rules import TOLERANCE, Rule, Rules, build_terms, compute_costs
+from ratebound.learning.program import solve_mixture
+from ratebound.learning.rules import Rule, Rules, build_terms
+from ratebound.learning.sample import take_sample
 from ratebound.problem.compile import compile_pieces
 from ratebound.problem.expand import spell_out
 from ratebound.problem.problem import Problem
 
+MOST_ROWS = 100_000  # of more, a sample is searched
+FEW_ROWS = 4_000  # of a sample, about, that is searched in a few hundredths of a second
+CORRECTIONS = 2  # times that a sample is searched
+BELOW = (0.0, 0.001, 0.003, 0.01)  # how far below bounds rules of a sample are tried, in units
 ROUNDS = 40  # of the program at each margin
 MOST_PLANES = 60  # the latest rules, that the program goes on with
 LEAST_ROWS = 0.1  # rows that better weights could still gain
-FACTORS = np.r_[np.linspace(0.9, 1.1, 9), 0.5, 0.75, 1.2, 1.4]  # of multipliers
-STEPS = (0.1, 0.03, 0.01)  # by which the best multipliers are moved
-STEP_FACTORS = np.array([-2, -1, -0.5, 0.5, 1, 2])
-MOST_MOVED = 8  # the largest multipliers, which are moved one by one
+EXPENSIVE = 5e-3  # how much more than the plain model a rule may cost before planes are far away
 DEAR = 2e-4  # how much more of the objective than a mixture a rule may cost before more are tried
-VERY_DEAR = 2e-3  # the same before thresholds are tried
-SHARES = np.linspace(0, 1, 33)  # of rows that thresholds let pass
+VERY_DEAR = 2e-3  # the same before rules far away are tried
+FAR_RULES = 60  # at random
+SIZES = (-2.5, 0.0)  # of their multipliers, as powers of ten
+WIDE = 0.5  # how far they may be, in logarithms of multipliers
+NEAR_RULES = 20  # at random around the best, step by step
+CLOSER = (0.4, 0.1, 0.03)  # how far they may be
+FOLLOWED = 100  # rules along the way of violations
+FIRST_STEPS = (0.04, 0.02)  # in multipliers for a violation of 1
+SLOWING = 30  # steps after which they are half as large
+AIMING = 2.5  # how fast they aim below bounds, as a share of steps
+LEAST_PRICE = 1e-4  # of a constraint that conflicts with others
 CHANGES = (-0.02, -0.01, 0.0, 0.01, 0.02)  # of a bound, for its price
 WIDTHS = (0.4, 0.1, 0.025)  # of the grids of levels, one after another
+LEAST_LEVEL = 0.005
 
 
 # --- one rule -----------------------------------------------------------------------------------
 
 
-def find_best_rule(rules: Rules, margins: Any) -> Rule:
+def find_best_rule(rules: Rules, margins: Any, most_rows: int = MOST_ROWS) -> Rule:
     """Return the cheapest rule that meets the constraints with margins (m,), or else the nearest.
 
-    A margin of -inf requires nothing.
+    A margin of -inf requires nothing. With more rows than `most_rows`, a sample is searched.
     """
-    if not rules.constraint_count and rules.compiled.objective.is_sum:
-        return rules.get_rule(0)
-    if len(rules.weights) == 1:
-        _try_thresholds(rules, rules.plain_weights)  # as most people would, and constant rules
-    plan = run_cutting_planes(rules, margins)
-    for weights in (plan.mean, plan.weights):
-        rules.evaluate(_scale_multipliers(rules, weights, FACTORS))
-    if _costs_more(rules, margins, plan.value + DEAR):
-        best = rules.find_cheapest(margins).weights
-        _try_between(rules, [best, plan.mean, plan.weights])
-    if _costs_more(rules, margins, plan.value + VERY_DEAR):
-        best = rules.find_cheapest(margins).weights
-        _try_thresholds(rules, best)
-        _try_thresholds(rules, plan.mean)
-    for step in STEPS:
-        best = rules.find_cheapest(margins).weights
-        _try_around(rules, best, step)
+    has_choice = rules.constraint_count > 0 or not rules.compiled.objective.is_sum
+    if has_choice and rules.by_row and rules.row_count > most_rows:
+        _search_sample(rules, margins, most_rows)
+    elif has_choice:
+        _search(rules, margins)
     return rules.find_cheapest(margins)
+
+
+def _search_sample(rules: Rules, margins: Any, most_rows: int) -> None:
+    """Compute the rules that are best on a sample, corrected by how far its rates are off."""
+    if rules.sample is None:
+        rules.sample = take_sample(rules, most_rows)
+    difference = np.zeros(rules.constraint_count)
+    for _ in range(CORRECTIONS):
+        corrected = margins + difference
+        _search(rules.sample, corrected)
+        tried = []
+        for below in BELOW:
+            tried.append(rules.sample.find_cheapest(corrected + below * rules.scale))
+        indices = rules.evaluate(np.stack([rule.weights for rule in tried]))
+        difference = rules.get_rule(indices[0]).violations - tried[0].violations
+
+
+def _search(rules: Rules, margins: Any) -> None:
+    plan = run_cutting_planes(rules, margins)
+    plain = rules.get_rule(0).objective / rules.unit
+    if _costs_more(rules, margins, plain + EXPENSIVE):
+        rules.planes += _explore(rules)
+        plan = run_cutting_planes(rules, margins)
+
+    def scatter(count: int, spread: float, *others: Any) -> None:
+        best = rules.find_cheapest(margins)
+        _scatter(rules, np.stack([best.weights, *others]), count, spread)
+
+    if _costs_more(rules, margins, plan.value + DEAR):
+        scatter(FAR_RULES, WIDE, plan.mean, plan.weights)
+    for step in FIRST_STEPS:
+        if _costs_more(rules, margins, plan.value + VERY_DEAR):
+            _follow_violations(rules, margins, plan.mean, step)
+    if _costs_more(rules, margins, plan.value + VERY_DEAR):
+        scatter(FAR_RULES, WIDE, plan.mean, plan.weights)
+    for spread in CLOSER:
+        scatter(NEAR_RULES, spread)
+
+
+def _costs_more(rules: Rules, margins: Any, value: float) -> bool:
+    """Return whether every rule so far costs more than `value`, or violates a constraint."""
+    rule = rules.find_cheapest(margins)
+    return not rules.meets(rule, margins) or rule.objective / rules.unit > value
+
+
+def find_conflict(rules: Rules, is_required: Any) -> Any:
+    """Return which required constraints (m,) no rule so far meets together, by prices."""
+    violations = rules.values[:, rules.piece_count :] / rules.scale
+    no_objective = np.zeros((len(violations), 1))
+    program = solve_mixture(no_objective, violations[:, is_required])
+    conflicts = np.zeros(rules.constraint_count, dtype=bool)
+    conflicts[is_required] = program.prices > LEAST_PRICE
+    return conflicts
+
+
+# --- cutting planes -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +129,10 @@ class Plan:
     value: float  # of the mixture, in units
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Tangents:
     """Tangents of the objective, in units: it is at least as large as each if it is convex."""
 
-    rules: Rules
     slopes: Any  # (k, p)
     heights: Any  # (k,) at pieces of 0
 
@@ -84,35 +140,30 @@ class Tangents:
         """Return how high pieces (K, p) are on each tangent (K, k)."""
         return self.heights + pieces @ self.slopes.T
 
-    def add(self, point: Any) -> bool:
-        """Add the tangent at pieces (p,) if the others are too low there; return whether."""
-        slope, height = _compute_tangent(self.rules, point)
-        highest = (self.heights + self.slopes @ point).max()
-        error = float((height + slope @ point - highest)[0])
-        if error <= LEAST_ROWS / self.rules.forecast.shape[1]:
-            return False
-        if self.rules.compiled.objective.shape == "sum":  # of a ratio: only the latest is of use
-            self.slopes = slope
-            self.heights = height
-        else:
-            self.slopes = np.vstack([self.slopes, slope])
-            self.heights = np.append(self.heights, height)
-        return True
+
+def _compute_tangents(rules: Rules, points: Sequence[Any]) -> Tangents:
+    """Return the tangents at pieces (k, p)."""
+    objective = rules.compiled.objective
+    slopes = np.array([objective.slope(point) for point in points])
+    values = objective.value(np.array(points))
+    heights = values - (slopes * points).sum(axis=1)
+    return Tangents(slopes / rules.unit, heights / rules.unit)
 
 
 def run_cutting_planes(rules: Rules, margins: Any) -> Plan:
     """Mix the rules so far and add the rule that the prices ask for, until it gains nothing."""
-    least_gain = LEAST_ROWS / rules.forecast.shape[1]
     is_required = margins > -np.inf
-    tangents = Tangents(rules, *_compute_tangent(rules, rules.get_rule(0).pieces))
+    least_gain = LEAST_ROWS / rules.row_count
+    points = [rules.get_rule(0).pieces]
     for _ in range(ROUNDS):
+        tangents = _compute_tangents(rules, points)
         heights, violations = _place_rules(rules, tangents, rules.planes, margins)
         program = solve_mixture(heights, violations)
-        point = program.shares @ rules.values[rules.planes, : rules.piece_count]
         mean = program.shares @ rules.weights[rules.planes]
         prices = np.zeros(rules.constraint_count)
         prices[is_required] = program.prices
-        weights = rules.join_weights(program.tangents @ tangents.slopes, prices / rules.scale)
+        slope = program.tangents @ tangents.slopes
+        weights = rules.join_weights(slope, prices / rules.scale)
 
         between = (weights + mean) / 2
         new = rules.evaluate(np.stack([weights, between, mean]))
@@ -120,9 +171,16 @@ def run_cutting_planes(rules: Rules, margins: Any) -> Plan:
         heights, violations = _place_rules(rules, tangents, new, margins)
         costs = heights @ program.tangents + violations @ program.prices
         gain = program.value - float(costs.min())
-        is_bent = tangents.add(point)  # the objective is not linear there
-        if not is_bent and gain < least_gain:
-            break
+        point = program.shares @ rules.values[rules.planes[: -len(new)], : rules.piece_count]
+        here = _compute_tangents(rules, [point])
+        error = float(here.measure(point)[0] - tangents.measure(point).max())
+        if error <= least_gain:  # the objective is linear there
+            if gain < least_gain:
+                break
+        elif rules.compiled.objective.shape == "sum":  # of a ratio: only the latest is of use
+            points = [point]
+        else:
+            points.append(point)
     del rules.planes[1 : max(1, len(rules.planes) - MOST_PLANES)]
     return Plan(mean, weights, program.value)
 
@@ -139,95 +197,56 @@ def _place_rules(
     return tangents.measure(pieces), in_units[:, margins > -np.inf]
 
 
-def _compute_tangent(rules: Rules, point: Any) -> tuple[Any, Any]:
-    """Return the objective's slope (1, p) at pieces (p,), and the tangent's height (1,) at 0."""
-    objective = rules.compiled.objective
-    slope = objective.slope(point)
-    height = float(objective.value(point)) - slope @ point
-    return slope[None] / rules.unit, np.array([height]) / rules.unit
+# --- rules beside a mixture -----------------------------------------------------------------------
 
 
-def _costs_more(rules: Rules, margins: Any, value: float) -> bool:
-    """Return whether every rule so far costs more than `value`, or violates a constraint."""
-    rule = rules.find_cheapest(margins)
-    return not _meets(rules, rule, margins) or rule.objective / rules.unit > value
+def _scatter(
+    rules: Rules,
+    ends: Any,
+    count: int,
+    spread: float,
+) -> None:
+    """Compute rules at random between weights (k, T), their multipliers moved together and apart."""
+    random = np.random.default_rng(len(rules.weights))
+    shares = random.dirichlet(np.full(len(ends), 0.5), count)
+    tried = shares @ ends
+    together = random.standard_normal((count, 1))
+    apart = random.standard_normal((count, rules.constraint_count))
+    sizes = spread * random.random((count, 1))
+    tried[:, rules.multipliers] *= np.exp(sizes * (together + apart))
+    rules.evaluate(tried)
 
 
-def _meets(rules: Rules, rule: Rule, margins: Any) -> bool:
-    violations = (rule.violations + margins) / rules.scale
-    return bool(violations.max(initial=0.0) <= TOLERANCE)
+def _explore(rules: Rules) -> list[int]:
+    """Compute rules with multipliers of any size, and return which they are."""
+    random = np.random.default_rng(len(rules.weights))
+    sizes = 10.0 ** random.uniform(*SIZES, (FAR_RULES, rules.constraint_count))
+    tried = np.tile(rules.plain_weights, (FAR_RULES, 1))
+    tried[:, rules.multipliers] = sizes / rules.scale
+    return rules.evaluate(tried).tolist()
 
 
-def _scale_multipliers(rules: Rules, weights: Any, factors: Any) -> Any:
-    """Return weights (K, T) whose multipliers are these factors (K,) times as large."""
-    scaled = np.tile(weights, (len(factors), 1))
-    scaled[:, rules.multipliers] *= factors[:, None]
-    return scaled
+def _follow_violations(
+    rules: Rules,
+    margins: Any,
+    weights: Any,
+    first_step: float,
+) -> None:
+    """Compute rules on a way that raises multipliers of what is violated, and lowers the others.
 
-
-def _try_around(rules: Rules, weights: Any, step: float) -> None:
-    """Compute rules whose multipliers differ by a share, together and one by one, and biases."""
-    tried = [_scale_multipliers(rules, weights, 1 + step * STEP_FACTORS)]
-    largest_first = np.argsort(-weights[rules.multipliers] * rules.scale)
-    moves = []
-    for index in rules.piece_count + largest_first[:MOST_MOVED]:
-        if weights[index] > 0:
-            moves.append((index, step * weights[index]))
-    for index in rules.biases.start + np.flatnonzero(weights[rules.biases]):
-        moves.append((index, step / 10))
-    for index, change in moves:
-        moved = np.tile(weights, (2, 1))
-        moved[:, index] += [-change, change]
-        tried.append(moved)
-    rules.evaluate(np.concatenate(tried))
-
-
-def _try_between(rules: Rules, ends: Sequence[Any]) -> None:
-    """Compute rules between weights that are far apart, along straight and geometric lines."""
-    tried = []
-    for index, start in enumerate(ends):
-        for end in ends[index + 1 :]:
-            sizes = np.abs(np.stack([start, end]))
-            low, high = np.maximum(sizes, 1e-3 * sizes.max())
-            for step in (0.2, 0.4, 0.6, 0.8):
-                straight = (1 - step) * start + step * end
-                geometric = low ** (1 - step) * high**step
-                tried.append(straight)
-                tried.append(np.where(straight > 0, geometric, straight))
-    rules.evaluate(np.array(tried))
-
-
-def _try_thresholds(rules: Rules, weights: Any) -> None:
-    """Compute rules with biases, from making each decision for nobody to making it for everyone."""
-    if rules.biases.start >= len(weights):  # rules for pairs have no biases
-        return
-    unbiased = weights.copy()
-    unbiased[rules.biases] = 0
-    other_costs = compute_costs(rules.terms, unbiased[None], rules.forecast)[0]
-    of_first = np.zeros_like(other_costs[:1])
-    costs = np.concatenate([of_first, other_costs])
-    is_end = (SHARES >= 1).astype(float) - (SHARES <= 0)
-    tried = []
-    for decision in range(1, rules.compiled.decisions):
-        cheapest_other = np.delete(costs, decision, axis=0).min(axis=0)
-        largest_bias = cheapest_other - costs[decision]  # at which the decision is the cheapest
-        biases = np.quantile(largest_bias, SHARES)
-        beyond = 1e-6 * (1 + np.abs(biases).max()) * is_end
-        moved = np.tile(unbiased, (len(SHARES), 1))
-        moved[:, rules.biases.start + decision - 1] = biases + beyond
-        tried.append(moved)
-    rules.evaluate(np.concatenate(tried))
-
-
-def find_conflict(rules: Rules, is_required: Any) -> Any:
-    """Return which required constraints (m,) no rule so far meets together, by prices."""
-    violations = rules.values[:, rules.piece_count :] / rules.scale
-    no_objective = np.zeros((len(violations), 1))
-    program = solve_mixture(no_objective, violations[:, is_required])
-    required = np.flatnonzero(is_required)
-    conflicts = np.zeros(rules.constraint_count, dtype=bool)
-    conflicts[required[program.prices > 1e-6 * RADIUS]] = True
-    return conflicts
+    It aims a little below the bounds, the more so the longer a violation lasts.
+    """
+    below = 0.0
+    for number in range(FOLLOWED):
+        index = rules.evaluate(weights[None])[0]
+        violations = (rules.get_rule(index).violations + margins) / rules.scale
+        worst = violations.max(initial=-1.0)
+        below = max(0.0, below + AIMING * first_step * worst)
+        step = first_step / (1 + number / SLOWING)
+        multipliers = weights[rules.multipliers] * rules.scale
+        multipliers = np.maximum(multipliers + step * (violations + below), 0.0)
+        pieces = weights[: rules.piece_count]
+        weights = rules.join_weights(pieces, multipliers / rules.scale)
 
 
 # --- other bounds -------------------------------------------------------------------------------
@@ -250,10 +269,9 @@ def rebuild_rules(problem: Problem, rules: Rules, forecast: Forecast) -> Rules:
 
 
 def _have_same_amounts(compiled: Any, known: Any) -> bool:
-    if len(compiled.blocks) != len(known.blocks):
-        return False
-    pairs = zip(compiled.blocks, known.blocks, strict=True)
-    return all(np.array_equal(new.amounts, old.amounts) for new, old in pairs)
+    new = [block.amounts for block in compiled.blocks]
+    old = [block.amounts for block in known.blocks]
+    return len(new) == len(old) and all(map(np.array_equal, new, old))
 
 
 @dataclass(frozen=True)
@@ -280,18 +298,18 @@ def compute_price(
     changes: Sequence[float] = CHANGES,
 ) -> Price:
     """Solve with one constraint's bound moved, and the other margins (m,) as they are."""
-    is_moved = np.arange(rules.constraint_count) == constraint
     objectives = []
+    is_moved = np.arange(rules.constraint_count) == constraint
     for change in changes:
-        moved = np.where(is_moved, margins + change, margins)
+        moved = margins + change * is_moved
         rule = find_best_rule(rules, moved)
         objective = rules.compiled.objective.sign * rule.objective
-        objectives.append(objective if _meets(rules, rule, moved) else float("nan"))
+        objectives.append(objective if rules.meets(rule, moved) else float("nan"))
     label = rules.compiled.labels[constraint]
     return Price(label, tuple(changes), tuple(objectives))
 
 
-# --- constraints that compare two ratios ---------------------------------------------------------
+# --- constraints that compare two ratios ----------------------------------------------------------
 
 
 def find_unleveled_ratios(problem: Problem, populations: Any, classes: Any) -> list[str]:
@@ -316,18 +334,15 @@ def choose_levels(
     forecast: Forecast,
 ) -> Problem:
     """Return the problem at the levels that cost least on these rows: first coarse, then closer."""
-    levels = {text: problem.levels[text] for text in constraints}
-
-    def measure_cost(tried: dict[str, float]) -> tuple[float, float]:
-        at_levels = rebuild_rules(problem.at_levels(tried), rules, forecast)
-        rule = find_best_rule(at_levels, np.zeros(at_levels.constraint_count))
-        worst = (rule.violations / at_levels.scale).max(initial=0.0)
-        return round(float(worst), 9), rule.objective
-
+    levels = dict(problem.levels)
     for width in WIDTHS:
         for text in constraints:
-            grid = levels[text] + width * np.linspace(-1, 1, 5)
-            tried = np.clip(grid, 0.005, None).tolist()
-            costs = [measure_cost(levels | {text: level}) for level in tried]
-            levels[text] = tried[costs.index(min(costs))]
+            solved = {}
+            for level in levels[text] + width * np.linspace(-1, 1, 5):
+                tried = levels | {text: max(float(level), LEAST_LEVEL)}
+                at_levels = rebuild_rules(problem.at_levels(tried), rules, forecast)
+                rule = find_best_rule(at_levels, np.zeros(at_levels.constraint_count))
+                worst = at_levels.find_worst(rule, 0.0)
+                solved[round(worst, 9), rule.objective] = tried
+            levels = solved[min(solved)]
     return problem.at_levels(levels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,6 @@ from ratebound.learning.influence import Influence, measure_influence
 from ratebound.learning.rules import TOLERANCE, Rule, Rules
 from ratebound.learning.solve import find_conflict
 
-NEAR = 0.03  # a confidence so close to what was asked for counts as reached
-CLEARLY_HIGHER = 0.01  # confidence, that is worth saying
 MOST_NAMED = 5
 ALL_ALIKE = (
     "Every row is decided alike, {!r}: if that is not what you want, "
@@ -30,20 +29,24 @@ class ConstraintStatus:
     violation: float  # met if at most 0
     error: float  # its standard error on as many new rows
     met: bool
-    conflicts: bool = False  # whether it is among those that cannot be met together
-    relax: float = 0.0  # by how much, if they are
+    conflicts: bool = False  # whether no rule meets it together with others
+    relax: float = 0.0  # by how much, if so
 
 
 @dataclass(frozen=True)
 class Status:
-    """How a fitted model stands on rows judged by models that did not see them."""
+    """How a fitted model stands on rows judged by models that did not see them.
+
+    Print it: its first words say what was not reached.
+    """
 
     objective: str
-    reached: float
+    reached: float  # NaN for the plain model, which has seen all rows
     plain: float  # of the same model without constraints
     constraints: tuple[ConstraintStatus, ...]
     claim: Claim | None
     remarks: tuple[str, ...] = ()
+    assumption: str = ""  # that the claim rests on
 
     @property
     def feasible(self) -> bool:
@@ -56,118 +59,116 @@ class Status:
         """The confidence that all constraints hold on new rows, to two digits, if one was asked."""
         return None if self.claim is None else round(self.claim.reached, 2)
 
+    @property
+    def is_unsure(self) -> bool:
+        """Whether constraints that rows can show hold with less confidence than was asked for."""
+        return self.claim is not None and round(self.claim.reached_testable, 2) < self.claim.asked
+
     def __str__(self) -> str:
-        sentences = [
-            self._say_feasible(),
-            self._say_violations(),
-            self._say_conflict(),
-            *_say_claim(self.claim, self.objective),
-            self._say_price(),
-            *self.remarks,
-        ]
-        return " ".join(sentence for sentence in sentences if sentence)
+        sentences = [self.describe_verdict()]
+        if self.constraints:
+            sentences.append("Each row was judged by models that did not see it.")
+        if self.claim is not None and self.feasible:
+            sentences += self._describe_claim(self.claim)
+        if not np.isnan(self.reached):
+            objective = f"{self.objective} is {self.reached:.4f}"
+            sentences.append(f"{objective}, and {self.plain:.4f} without constraints.")
+        return " ".join([*sentences, *self.remarks])
 
-    def _say_feasible(self) -> str:
-        count = len(self.constraints)
-        if count == 0:
-            is_plain = self.plain == self.reached
-            rest = ": this is the plain model." if is_plain else "."
-            return "There are no constraints" + rest
-        if all(item.met for item in self.constraints):
-            few = {1: "the constraint is met", 2: "both constraints are met"}
-            met = few.get(count, f"all {count} constraints are met")
-            return f"Feasible: {met} on these rows, each judged by models that did not see it."
-        if self.feasible:
-            return "Feasible but for constraints that too few rows can show."
-        return "Infeasible."
+    def describe_verdict(self) -> str:
+        """Return the first words: whether constraints are met, and what was not reached."""
+        if not self.constraints:
+            is_plain = np.isnan(self.reached)
+            return "There are no constraints" + (": this is the plain model." if is_plain else ".")
+        if not self.feasible:
+            return f"Infeasible: {self._list_violations()}.{self._describe_conflict()}"
+        are_met = all(item.met for item in self.constraints)
+        start = "Feasible on these rows" if are_met else "Feasible as far as these rows can show"
+        if self.claim is None or not self.is_unsure:
+            return f"{start}."
+        condition = f"if {self.assumption}, " if self.assumption else ""
+        sure = f"{condition}{format_confidence(self.claim.reached_testable)} sure on new rows"
+        return f"{start}; {sure}, {self.claim.asked:.0%} asked."
 
-    def _say_violations(self) -> str:
+    def _list_violations(self) -> str:
         violated = [item for item in self.constraints if not item.met]
         violated.sort(key=lambda item: -item.violation)
-        if not violated:
-            return ""
-        texts = [f"{item.constraint} misses by {item.violation:.4g}" for item in violated]
-        listed = "; ".join(texts[:MOST_NAMED])
-        rest = len(texts) - MOST_NAMED
-        return f"{listed} and {rest} more." if rest > 0 else f"{listed}."
+        return join_texts(
+            [f"{item.constraint} misses by {item.violation:.4g}" for item in violated]
+        )
 
-    def _say_conflict(self) -> str:
+    def _describe_conflict(self) -> str:
         conflicting = [item for item in self.constraints if item.conflicts]
         if not conflicting:
             return ""
         listed = " and ".join(item.constraint for item in conflicting[:MOST_NAMED])
         together = " together" if len(conflicting) > 1 else ""
         relax = max(item.relax for item in conflicting)
-        return f"No rule meets {listed}{together}: relax by {relax:.4g}, or use a stronger model."
+        return f" No rule meets {listed}{together}: relax by {relax:.4g}, or use a stronger model."
 
-    def _say_price(self) -> str:
-        reached = f"{self.objective} is {self.reached:.4f}"
-        if self.constraints:
-            return f"{reached}, and {self.plain:.4f} without constraints."
-        return "" if self.plain == self.reached else f"{reached}."
+    def _describe_claim(self, claim: Claim) -> list[str]:
+        sentences = []
+        if self.is_unsure:
+            sentences.append(self._describe_shortage(claim))
+        else:
+            condition = f"If {self.assumption}, the" if self.assumption else "The"
+            sure = f"{format_confidence(claim.reached_testable)} sure"
+            sentences.append(
+                f"{condition} constraints hold together on new rows like these: {sure}."
+            )
+        if claim.untestable:
+            texts = []
+            for item in claim.untestable:
+                sizes = f"{item.rows:,} rows, at least {item.needed:,} needed"
+                texts.append(f"{item.constraint} ({sizes})")
+            sure = f"{format_confidence(claim.reached)} sure with them"
+            sentences.append(f"Too few rows could show these, {sure}: {join_texts(texts)}.")
+        return sentences
+
+    def _describe_shortage(self, claim: Claim) -> str:
+        """Return what the confidence asked for would cost, in the objective and in rows."""
+        price = f"No rule reaches {claim.asked:.0%}"
+        if claim.highest >= claim.asked:
+            price = f"{claim.asked:.0%} would cost {claim.extra_cost:.4f} more of {self.objective}"
+        rows = "" if claim.growth is None else f", or bring {claim.growth:,.1f} times as many rows"
+        return f"{price}. Relax the constraints{rows}."
 
 
 def _list_untestable(claim: Claim | None) -> list[str]:
-    if claim is None:
-        return []
-    return [item.constraint for item in claim.untestable]
+    return [] if claim is None else [item.constraint for item in claim.untestable]
 
 
-def _say_claim(claim: Claim | None, objective: str) -> list[str]:
-    if claim is None:
-        return []
-    which = "all the others" if claim.untestable else "all"
-    confidence = format_confidence(claim.reached_testable)
-    start = f"On new rows like these {which} hold together with a confidence of {confidence}"
-    asked = f"{claim.asked:.0%}"
-    remedy = "Relax the constraints, or bring more rows."
-    highest = format_confidence(claim.highest)
-    could_be_higher = claim.highest > claim.reached_testable + CLEARLY_HIGHER
-    if claim.reached_testable >= claim.asked:
-        sentences = [f"{start}."]
-    elif claim.reached_testable >= claim.asked - NEAR:
-        sentences = [f"{start}, near the {asked} asked for."]
-    elif could_be_higher and claim.extra_cost > 0:
-        cost = f"{claim.extra_cost:.4f} of {objective} more, which is more than it is worth"
-        sentences = [f"{start}, where {asked} was asked for: {highest} would cost {cost}. {remedy}"]
-    else:
-        sentences = [f"{start}, where {asked} was asked for: no rule reaches more. {remedy}"]
-    if claim.untestable:
-        sentences.append(_say_untestable(claim))
-    return sentences
-
-
-def _say_untestable(claim: Claim) -> str:
-    texts = []
-    for item in claim.untestable[:MOST_NAMED]:
-        sizes = f"{item.rows:,} rows, at least {item.needed:,} needed"
-        texts.append(f"{item.constraint} ({sizes})")
-    rest = len(claim.untestable) - MOST_NAMED
-    if rest > 0:
-        texts.append(f"{rest} more")
-    confidence = format_confidence(claim.reached)
-    return (
-        f"All hold together with a confidence of {confidence}; "
-        f"no decisions could show these on so few rows: {'; '.join(texts)}."
-    )
+def join_texts(texts: Sequence[str]) -> str:
+    rest = len(texts) - MOST_NAMED
+    listed = "; ".join(texts[:MOST_NAMED])
+    return f"{listed} and {rest} more" if rest > 0 else listed
 
 
 def format_confidence(confidence: float) -> str:
-    """Write a confidence with two digits, never as 0 or 1."""
-    if confidence < 0.005:
+    """Write a confidence with two digits, never as 0 or 1.
+
+    >>> format_confidence(0.871), format_confidence(0.999)
+    ('87%', 'more than 99%')
+    """
+    if confidence < 0.01:
         return "less than 1%"
-    if confidence > 0.995:
-        return "more than 99%"
-    return f"about {confidence:.0%}"
+    return "more than 99%" if confidence > 0.99 else f"{confidence:.0%}"
 
 
 class ConstraintsViolated(UserWarning):
     """A fitted model violates constraints on the rows it was trained on."""
 
 
-def warn_if_violated(status: Status) -> None:
+class ConfidenceNotReached(UserWarning):
+    """A fitted model meets constraints with less confidence than was asked for."""
+
+
+def warn_of_status(status: Status) -> None:
+    """Warn, as from the caller of `fit`, of what was not reached."""
     if not status.feasible:
-        warnings.warn(str(status), ConstraintsViolated, stacklevel=3)
+        warnings.warn(status.describe_verdict(), ConstraintsViolated, stacklevel=3)
+    elif status.is_unsure:
+        warnings.warn(status.describe_verdict(), ConfidenceNotReached, stacklevel=3)
 
 
 def make_status(

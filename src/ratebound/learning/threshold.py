@@ -1,78 +1,95 @@
 """The best threshold on a classifier's score is found among all of them at once.
 
 Rows in order of their scores make every threshold a prefix, so what each does is a cumulative sum.
-From there on a threshold is a rule like any other, judged and chosen by the same code.
+From there on a threshold is a rule like any other. Constraints on one rate each are tested exactly
+at every threshold; others take margins, by the same code as those of other rules.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
+from sklearn.model_selection import PredefinedSplit, check_cv
+from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import (
+    _check_method_params,
+    _check_response_method,
+    check_is_fitted,
+    validate_data,
+)
 
-from ratebound.learning.confidence import Candidate, MarginSearch
-from ratebound.learning.features import take_rows
+from ratebound.learning.confidence import Claim, MarginSearch
+from ratebound.learning.floors import cut_scores, measure_confidences, read_share
 from ratebound.learning.folds import deal_folds, digest_rows, find_units
-from ratebound.learning.given import as_problem, check_order, check_rows, read_population
+from ratebound.learning.given import as_problem, check_order, read_labels, read_population
 from ratebound.learning.influence import measure_influence
+from ratebound.learning.learning import compile_problem
 from ratebound.learning.models import fit_clone
-from ratebound.learning.rules import Rule, Rules
-from ratebound.learning.status import make_status, warn_if_violated
-from ratebound.problem.compile import compile
+from ratebound.learning.options import TEXT, Check, check_options, number
+from ratebound.learning.rules import TOLERANCE, Rule, Rules
+from ratebound.learning.status import make_status, warn_of_status
+from ratebound.problem.compile import compile_pieces
 from ratebound.problem.compiled import Compiled
+from ratebound.rates.sums import FIRST
 
-MOST_COMPARED = 40  # thresholds, evenly among all, whose deviations are compared
+USUAL = {"predict_proba": 0.5, "decision_function": 0.0}  # thresholds of classifiers themselves
+CHECKS = {
+    "confidence": number(above=0, below=1),
+    "refer": TEXT,
+    "response_method": Check(
+        lambda value: value in ("auto", *USUAL), f"'auto' or of {list(USUAL)}"
+    ),
+}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Thresholds(Rules):
-    """Every threshold on one score, from no for everyone to yes for everyone.
+    """Every threshold on one score, from one that no row passes to one that all rows pass.
 
     A rule's only weight is its threshold. The classifier's own comes first.
     """
 
-    usual: float = 0.5  # the threshold of the classifier itself
-    worth: Any = field(init=False)  # (p + m, n) what a yes for each row adds
+    decisions: Any  # (2, n) on each row below the threshold, and from it on
+    usual: float  # the threshold of the classifier itself
+    terms: Any = field(init=False, default=None)
+    cut: Any = field(init=False)  # (N,) the index of each rule's cut
 
     def __post_init__(self) -> None:
         compiled = self.compiled
-        if compiled.decisions != 2 or any(block.at != 0 for block in compiled.blocks):
-            raise ValueError(
-                "one threshold decides between yes and no, and constraints on it set no other"
-            )
         score = self.forecast[0]
-        self.worth = self._compute_worth()
-        highest_first = np.argsort(-score, kind="stable")
-        scores = score[highest_first]
-        last_of_score = np.flatnonzero(np.diff(scores, append=-np.inf))
-        total = np.cumsum(self.worth[:, highest_first], axis=1)[:, last_of_score]
-        of_nobody = np.zeros(len(compiled.offset))
-        values = compiled.offset + np.column_stack([of_nobody, total]).T
+        self.terms = np.zeros((len(compiled.offset), 1, 1))
+        cuts = cut_scores(score)
+        values = compiled.offset + cuts.accumulate(self._compute_worth()).T
 
-        distinct = scores[last_of_score]
-        between = (distinct[:-1] + distinct[1:]) / 2
-        thresholds = np.concatenate([[np.inf], between, [-np.inf]])
-        usual = 0
-        if len(between):
-            usual = 1 + int(np.argmin(np.abs(between - self.usual)))
-        rest = np.delete(np.arange(len(thresholds)), usual)
-        order = np.r_[usual, rest]
-        self.weights = thresholds[order, None]
-        self.values = values[order]
+        passed = np.count_nonzero(score >= self.usual)
+        usual = np.searchsorted(cuts.passed, passed)
+        self.cut = np.append(usual, np.arange(len(values)))
+        self.values = values[self.cut]
+        self.weights = cuts.thresholds[self.cut, None]
+        self.weights[0] = self.usual
 
     def _compute_worth(self) -> Any:
+        """Return what rows add to values (p + m, 2, n) if they do not pass, and if they do."""
         compiled = self.compiled
-        worth = np.zeros((len(compiled.offset), len(compiled.cell)))
+        worth = np.zeros((len(compiled.offset), *self.decisions.shape))
         for block in compiled.blocks:
+            of_others = compiled.per_cell(block.coefficients)
+            by_decision = np.insert(of_others, 0, 0.0, axis=1)
             weight = compiled.weight_of(block)
-            of_cells = compiled.per_cell(block.coefficients)[:, 0]
-            worth += of_cells[:, compiled.cell] * (1 if weight is None else weight)
+            of_rows = by_decision[:, self.decisions, compiled.cell]
+            worth += of_rows if weight is None else of_rows * weight
         return worth
 
     @property
@@ -80,64 +97,97 @@ class Thresholds(Rules):
         return self.weights[0]
 
     def decide(self, weights: Any) -> Any:
-        return (self.forecast[0] >= weights).astype(np.int64)
+        below, above = self.decisions
+        return np.where(self.forecast[0] >= weights, above, below)
 
-    @cached_property
-    def one_sided(self) -> Any:
-        """The constraints (k,) that every yes can only help, or only harm."""
-        worth = self.worth[self.piece_count :]
-        largest = np.abs(worth).max(axis=1, initial=0)
-        rounding = 1e-12 * largest[:, None]
-        only_harms = (worth >= -rounding).all(axis=1)
-        only_helps = (worth <= rounding).all(axis=1)
-        return np.flatnonzero(only_harms | only_helps)
-
-    @cached_property
-    def crossing(self) -> Any:
-        """The rules (m,) that just meet each constraint."""
-        violations = self.values[:, self.piece_count :]
-        return np.abs(violations).argmin(axis=0)
-
-
-@dataclass(eq=False)
-class ThresholdSearch(MarginSearch):
-    """The search among thresholds, where some constraints change sides once.
-
-    A constraint that every yes helps, or harms, is violated on new rows only if these rows mislead
-    at the threshold where it changes sides. So only its deviation there counts, and not the
-    largest.
-    """
-
-    rules: Thresholds
-
-    def make_candidate(self, rule: Rule, margins: Any) -> Candidate:
-        errors = self.influence.compute_errors(self._decide(rule.weights))
-        for constraint in self.rules.one_sided:
-            threshold = self.rules.weights[self.rules.crossing[constraint]]
-            at_crossing = self.influence.compute_errors(self._decide(threshold))
-            errors[constraint] = at_crossing[constraint]
-        return Candidate(rule, margins, -rule.violations / errors)
-
-    def draw_largest_deviations(self, most: int) -> Any:
-        rules = self.rules
-        count = min(MOST_COMPARED, max(2, most // rules.constraint_count))
-        spread = np.linspace(1, len(rules.weights) - 1, count).astype(int)
-        thresholds = [*rules.weights[rules.crossing], *rules.weights[spread]]
-        draws = self.draw_deviations(thresholds, np.random.default_rng(self.seed))
-        largest = draws.max(axis=1)
-        one_sided = rules.one_sided
-        largest[:, one_sided] = draws[:, one_sided, one_sided]
-        return largest
+    def find_shown(
+        self,
+        weights: Any,
+        unit: Any,
+        asked: float,
+    ) -> tuple[Rule, Claim] | None:
+        """Return the cheapest rule that exact tests show to be sure enough, if there is one."""
+        reached: Any = 1.0
+        for row in self.compiled.rows:
+            share = read_share(row, self.compiled, self.decisions)
+            if share is None:
+                return None
+            confidences = measure_confidences(self.forecast[0], share, weights, unit)
+            reached = reached - (1 - confidences[self.cut])
+        is_shown = (reached >= asked) & (self.get_worst_violations(0.0) <= TOLERANCE)
+        if not is_shown.any():
+            return None
+        best = int(np.where(is_shown, self.get_objectives(), np.inf).argmin())
+        confidence = float(reached[best])
+        claim = Claim(asked, confidence, confidence, (), confidence, 0.0)
+        return self.get_rule(best), claim
 
 
 class ConstrainedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier at the best of all thresholds on its score that meet rate constraints.
 
-    Rows are scored by models that did not see them; with ``prefit=True`` the classifier is taken as
-    it is, and `fit` needs rows that it was not trained on.
+    It takes the place of scikit-learn's `TunedThresholdClassifierCV`. Each row is scored by a clone
+    of the classifier that did not see it, and the mean score of these very clones decides new rows:
+    what is judged is deployed, and nothing is fitted again.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Any scikit-learn classifier with `predict_proba` or `decision_function`.
+    constraints : constraint, str, or list of them, default=()
+        The constraints, such as ``"recall() >= 0.95"``, about everyone or about groups.
+    objective : sum of rates, str or Problem, default="error_rate()"
+        What to minimise, or a text such as ``"maximize precision()"``.
+    confidence : float or None, default=0.9
+        The confidence that all constraints hold on new rows. Constraints on one rate each, such as
+        recall in a group, take exact binomial tests. Any others take margins, and so do all of them
+        if no threshold is sure enough; then `status_` says which confidence is reached. None
+        asks only for these rows.
+    positive_label : label, default=None
+        The label of rows from the threshold on; by default the last in order. With more than two
+        labels it must be named, and other rows get the most likely other label.
+    refer : str, default=None
+        The decision on rows below the threshold, to ask a person. The score then belongs to the
+        most likely label, which all other rows get.
+    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        The score; "auto" is the first of the two that the classifier has.
+    cv : int, splitter, iterable or "prefit", default=5
+        How many folds, or how rows are split. With "prefit" the classifier is taken as it is, and
+        `fit` needs rows that it was not trained on.
+    random_state : int or RandomState, default=None
+        The seed of the folds, and of clones that have none.
+
+    Attributes
+    ----------
+    best_threshold_ : float
+        The score from which on rows pass; infinite if none do, or all.
+    best_score_ : float
+        The objective there, out of fold.
+    estimators_ : list
+        The fitted classifiers whose mean score decides.
+    status_ : Status
+        Whether constraints are met, and how sure that is on new rows; print it.
+    problem_ : Problem
+        The objective and the constraints.
+    classes_ : array
+        The labels in order.
+
+    Examples
+    --------
+    The best precision at a recall of 80%, on new rows with a confidence of 90%:
+
+    >>> from ratebound.learning.threshold import ConstrainedThresholdClassifier
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(4000, weights=[0.8], random_state=0)
+    >>> goal = {"objective": "maximize precision()", "constraints": "recall() >= 0.8"}
+    >>> model = ConstrainedThresholdClassifier(LogisticRegression(), **goal, random_state=0)
+    >>> model = model.fit(X[:2000], y[:2000])
+    >>> bool(model.predict(X[2000:])[y[2000:] == 1].mean() >= 0.8)
+    True
     """
 
-    __metadata_request__fit = {"columns": True}  # noqa: RUF012  # scikit-learn's own convention
+    __metadata_request__fit = {"columns": True, "clusters": True}  # noqa: RUF012
 
     def __init__(
         self,
@@ -146,23 +196,43 @@ class ConstrainedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEs
         *,
         objective: Any = "error_rate()",
         confidence: float | None = 0.9,
-        prefit: bool = False,
+        positive_label: Any = None,
+        refer: str | None = None,
+        response_method: str = "auto",
+        cv: Any = 5,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.constraints = constraints
         self.objective = objective
         self.confidence = confidence
-        self.prefit = prefit
+        self.positive_label = positive_label
+        self.refer = refer
+        self.response_method = response_method
+        self.cv = cv
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        of_estimator = get_tags(self.estimator).input_tags
-        tags.input_tags.sparse = of_estimator.sparse
-        tags.input_tags.allow_nan = of_estimator.allow_nan
-        tags.classifier_tags.multi_class = False
+        tags.input_tags = get_tags(self.estimator).input_tags
+        tags.classifier_tags.multi_class = bool(self.positive_label is not None or self.refer)
         return tags
+
+    def get_metadata_routing(self) -> Any:
+        """Return which arguments of `fit` go to the classifier, and to the splitter.
+
+        Returns
+        -------
+        MetadataRouter
+            As in scikit-learn's metadata routing.
+        """
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(estimator=self.estimator, method_mapping=to_fit)
+        return router.add(splitter=self.cv, method_mapping=to_split)
+
+    # --- fitting ---
 
     def fit(
         self,
@@ -172,100 +242,264 @@ class ConstrainedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEs
         sample_weight: Any = None,
         *,
         clusters: Any = None,
+        **params: Any,
     ) -> Any:
-        """Score rows with labels `y`, and choose a threshold; constraints may name `columns`."""
-        check_order(X, y, columns)
-        X = check_rows(self, X, reset=True)
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if self.prefit:
-            self.classes_ = np.asarray(self.estimator.classes_)
-        if len(self.classes_) != 2:
-            count = len(self.classes_)
-            raise ValueError(f"Only binary classification is supported: y holds {count} classes")
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        classes = self.classes_.tolist()
-        population = read_population(X, y, columns, weights=weights, classes=classes)
-        compiled = compile(as_problem(self.objective, self.constraints), population)
+        """Score rows out of fold, and choose a threshold.
 
-        labels = population.class_indices(None, compiled.classes.values)
-        kinds = 2 * compiled.cell.astype(np.int64) + labels
-        unit = find_units(digest_rows(X), kinds, clusters)
-        if self.prefit:
-            self.estimator_ = self.estimator
-            scores = self._score(self.estimator, X)
+        Parameters
+        ----------
+        X : data frame, array, sparse matrix or list
+            The rows, as the classifier takes them. Constraints may name the columns of a table.
+        y : array of shape (n,)
+            The labels.
+        columns : data frame or mapping, default=None
+            Columns that constraints name and the classifier must not see.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts, in rates and for the classifier; with scikit-learn's metadata
+            routing, for the classifier if it requests it.
+        clusters : array of shape (n,), default=None
+            Which rows were drawn together, such as those of one customer. By default copies were.
+        **params : any
+            What the classifier's `fit`, or the splitter, requests by metadata routing.
+
+        Returns
+        -------
+        ConstrainedThresholdClassifier
+            Itself. It warns if constraints are violated, or all rows are decided alike.
+        """
+        check_options(self, CHECKS)
+        _raise_for_params(params, self, "fit")
+        check_order(X, y, columns)
+        (X,) = indexable(X if hasattr(X, "shape") else np.asarray(X))
+        validate_data(self, X, skip_check_array=True)
+        y = read_labels(y, X.shape[0])
+        self.classes_ = self._read_classes(y)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        population = read_population(
+            X, y, columns, weights=sample_weight, classes=self.labels_, refer=self.refer
+        )
+        problem = as_problem(self.objective, self.constraints)
+        compiled = compile_problem(problem, {FIRST: population})
+
+        kinds = len(self.classes_) * compiled.cell + np.searchsorted(self.classes_, y)
+        unit = find_units(X, _digest(X), kinds, clusters)
+        if self.cv == "prefit":
+            self.estimators_ = [self.estimator]
+            rows = np.arange(len(y))
+            responses = self._respond(self.estimator, X)
         else:
-            self.estimator_ = fit_clone(self.estimator, X, y, weights, seed)
-            scores = self._score_out_of_fold(X, y, weights, deal_folds(unit, kinds, seed), seed)
-        self._choose_threshold(compiled, scores, unit, seed)
-        warn_if_violated(self.status_)
+            of_fit = {"weights": sample_weight}
+            of_split = {"groups": clusters}
+            if _routing_enabled():
+                routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+                of_fit = routed.estimator.fit
+                of_split = routed.splitter.split
+            splitter = self.cv
+            if isinstance(splitter, int) and splitter > 1:
+                splitter = PredefinedSplit(deal_folds(unit, kinds, seed, splitter))
+                of_split = {}
+            splits = list(check_cv(splitter, y, classifier=True).split(X, y, **of_split))
+            rows = np.concatenate([test for _, test in splits])
+            responses = self._fit_clones(X, y, splits, seed, of_fit)
+
+        pieces = {FIRST: [population.select(rows)]}
+        scored = compile_pieces(problem, pieces, compiled.reference, like=compiled)
+        unit = np.unique(unit[rows], return_inverse=True)[1]
+        self._choose_threshold(scored, responses, unit, seed)
+        warn_of_status(self.status_)
+        if self.status_.feasible and self.status_.remarks:
+            warnings.warn(str(self.status_), stacklevel=2)
         return self
 
-    def _score_out_of_fold(
+    def _read_classes(self, y: Any) -> Any:
+        if self.cv == "prefit":
+            check_is_fitted(self.estimator)
+            return np.asarray(self.estimator.classes_)
+        classes = np.unique(y)
+        if len(classes) > 2 and not get_tags(self).classifier_tags.multi_class:
+            raise ValueError(
+                "Only binary classification is supported. With more labels, name the one that the "
+                f"threshold is for, as in positive_label={classes[0].item()!r}"
+            )
+        return classes
+
+    def _fit_clones(
         self,
         X: Any,
         y: Any,
-        weights: Any,
-        fold: Any,
+        splits: Any,
         seed: int,
+        options: Any,
     ) -> Any:
-        scores = np.empty(len(y))
-        for held_out in range(fold.max() + 1):
-            train = np.flatnonzero(fold != held_out)
-            test = np.flatnonzero(fold == held_out)
-            train_weights = None if weights is None else weights[train]
-            fit = fit_clone(self.estimator, take_rows(X, train), y[train], train_weights, seed)
-            scores[test] = self._score(fit, take_rows(X, test))
-        return scores
+        """Fit a clone for every fold, and return the responses on the rows that it did not see."""
+        self.estimators_ = []
+        responses = []
+        for train, test in splits:
+            missing = np.setdiff1d(self.classes_, y[train])
+            if len(missing):
+                raise ValueError(
+                    f"a fold trains on no row of class {missing[0].item()!r}: bring more such "
+                    "rows, or fit the classifier before, and say cv='prefit'"
+                )
+            of_rows = _check_method_params(X, options, indices=train)
+            part = _safe_indexing(X, train)
+            fit = fit_clone(self.estimator, part, y[train], seed=seed, **of_rows)
+            self.estimators_.append(fit)
+            responses.append(self._respond(fit, _safe_indexing(X, test)))
+        return np.concatenate(responses)
 
     def _choose_threshold(
         self,
         compiled: Compiled,
-        scores: Any,
+        responses: Any,
         unit: Any,
         seed: int,
     ) -> None:
-        usual = 0.5 if hasattr(self.estimator_, "predict_proba") else 0.0
-        no_terms = np.zeros((len(compiled.offset), 1, 1))
-        rules = Thresholds(compiled, no_terms, scores[None], usual=usual)
+        score, decisions = self._read_responses(responses)
+        usual = USUAL[self._method] if self.refer is None else -np.inf
+        rules = Thresholds(compiled, score[None], decisions=decisions, usual=usual)
         rule = rules.find_cheapest(np.zeros(rules.constraint_count))
         claim = None
-        influence = None
-        if rules.constraint_count:
-            influence = measure_influence(compiled, unit)
+        influence = measure_influence(compiled, unit) if compiled.rows else None
         if influence is not None and self.confidence is not None:
-            solve = rules.find_cheapest
-            search = ThresholdSearch(rules, solve, influence, self.confidence, seed)
-            best, claim = search.choose()
-            rule = best.rule
-        self.threshold_ = float(rule.weights[0])
-        self.rules_ = rules
+            shown = rules.find_shown(influence.weights, unit, self.confidence)
+            if shown is None:
+                solve = rules.find_cheapest
+                best, claim = MarginSearch(rules, solve, influence, self.confidence, seed).choose()
+                rule = best.rule
+            else:
+                rule, claim = shown
+        self.best_threshold_ = float(rule.weights[0])
         self.status_ = make_status(rules, rule, claim, influence)
+        self.best_score_ = self.status_.reached
+        self.problem_ = compiled.problem
 
-    def decision_function(self, X: Any) -> Any:
-        """Return how far the score of each row is above the threshold (n,)."""
-        X = check_rows(self, X)
-        finite = np.clip(self.threshold_, -1e300, 1e300)
-        return self._score(self.estimator_, X) - finite
+    # --- labels and scores ---
+
+    @property
+    def labels_(self) -> list[Any]:
+        """The labels in order, with the positive one last."""
+        labels = self.classes_.tolist()
+        positive = self.positive_label
+        if positive is None:
+            return labels
+        if positive not in labels:
+            raise ValueError(f"positive_label={positive!r} is not one of the labels {labels}")
+        labels.remove(positive)
+        return [*labels, positive]
+
+    @property
+    def decisions_(self) -> Any:
+        """All decisions: the labels, the positive one last, and the referral if there is one."""
+        if self.refer is None:
+            return np.array(self.labels_)
+        return np.array([*self.labels_, self.refer], dtype=object)
+
+    @property
+    def _method(self) -> str:
+        methods = list(USUAL) if self.response_method == "auto" else self.response_method
+        return _check_response_method(self.estimator, methods).__name__
+
+    def _respond(self, fit: Any, X: Any) -> Any:
+        """Return how much a fitted classifier favours each label (n, L)."""
+        values = np.asarray(getattr(fit, self._method)(X), dtype=float)
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"{type(fit).__name__}.{self._method} gives NaN or infinite scores, so no "
+                "threshold orders the rows: fill missing values before"
+            )
+        if values.ndim == 1:
+            values = np.column_stack([-values, values])
+        classes = self.classes_.tolist()
+        return values[:, [classes.index(label) for label in self.labels_]]
+
+    def _read_responses(self, responses: Any) -> tuple[Any, Any]:
+        """Return scores (n,), and decisions (2, n) below a threshold and from it on."""
+        last = np.full(len(responses), len(self.classes_))
+        if self.refer is not None:
+            return responses.max(axis=1), np.stack([last, responses.argmax(axis=1)])
+        below = responses[:, :-1].argmax(axis=1)
+        return responses[:, -1], np.stack([below, last - 1])
+
+    def _score(self, X: Any) -> tuple[Any, Any]:
+        check_is_fitted(self, "status_")
+        responses = [self._respond(fit, X) for fit in self.estimators_]
+        return self._read_responses(np.mean(responses, axis=0))
+
+    # --- deciding ---
 
     def predict(self, X: Any) -> Any:
-        X = check_rows(self, X)
-        is_yes = self._score(self.estimator_, X) >= self.threshold_
-        return self.classes_[is_yes.astype(int)]
+        """Return the decision on each row.
 
+        Parameters
+        ----------
+        X : data frame, array, sparse matrix or list
+            The rows, as the classifier takes them.
+
+        Returns
+        -------
+        array of shape (n,)
+            The labels, or the referral.
+        """
+        score, (below, above) = self._score(X)
+        return self.decisions_[np.where(score >= self.best_threshold_, above, below)]
+
+    def decision_function(self, X: Any) -> Any:
+        """Return how far the score of each row is above the threshold.
+
+        Parameters
+        ----------
+        X : data frame, array, sparse matrix or list
+            The rows, as the classifier takes them.
+
+        Returns
+        -------
+        array of shape (n,)
+            With two labels, it is above 0 if the decision is ``classes_[1]``.
+        """
+        above = self._score(X)[0] - np.clip(self.best_threshold_, -1e300, 1e300)
+        return -above if self.labels_ == self.classes_[::-1].tolist() else above
+
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        X = check_rows(self, X)
-        return self.estimator_.predict_proba(X)
+        """Return the probability of each label, whatever the decision.
 
-    def _score(self, fit: Any, X: Any) -> Any:
-        """Return the score of each row (n,) for the last class."""
-        if not hasattr(fit, "predict_proba"):
-            return np.asarray(fit.decision_function(X), dtype=float).ravel()
-        column = np.flatnonzero(np.asarray(fit.classes_) == self.classes_[1])
-        if not len(column):
-            return np.zeros(X.shape[0])
-        return np.asarray(fit.predict_proba(X))[:, column[0]]
+        Parameters
+        ----------
+        X : data frame, array, sparse matrix or list
+            The rows, as the classifier takes them.
+
+        Returns
+        -------
+        array of shape (n, L)
+            A column for each of `classes_`.
+        """
+        check_is_fitted(self, "status_")
+        return np.mean([fit.predict_proba(X) for fit in self.estimators_], axis=0)
+
+    def certify(self, rows: Any, confidence: float = 0.95) -> Any:
+        """Test whether the constraints hold on new rows, as `ratebound.certify` does.
+
+        Parameters
+        ----------
+        rows : Population
+            Rows with labels that neither the classifier nor the threshold has seen.
+        confidence : float, default=0.95
+            A false certificate has a probability of at most one minus this.
+
+        Returns
+        -------
+        Certificate
+            What holds, by which test, and how many rows would be needed.
+        """
+        import ratebound
+
+        check_is_fitted(self, "status_")
+        return ratebound.certify(self.problem_, self, rows, confidence=confidence)  # type: ignore[arg-type]
+
+
+def _digest(X: Any) -> Any:
+    """Return a number for every row (n,), the same for equal ones, which may be texts."""
+    if isinstance(X, np.ndarray) and (X.ndim != 2 or X.dtype.kind not in "biuf"):
+        X = np.unique(X.astype(str), axis=0, return_inverse=True)[1].reshape(-1, 1)
+    return digest_rows(X)

@@ -23,7 +23,6 @@ from ratebound.rates.conditions import (
     Condition,
     Every,
     In,
-    Missing,
     Name,
     Value,
     column,
@@ -174,15 +173,19 @@ def _split_group(pieces: Pieces, group: Condition) -> list[Condition]:
 
 
 def _groups_of_columns(pieces: Pieces, names: list[Name]) -> list[Condition]:
-    """Return a group for every combination of the columns' values that occurs, in order."""
+    """Return a group for every combination of the columns' values that occurs, in order.
+
+    Rows without a value are a group only if they are asked for, as in ``missing(race)``.
+    """
     combinations: set[tuple[Value | None, ...]] = set()
     for piece in pieces:
         combinations |= piece.list_combinations(names)
     groups = []
-    for values in sorted(combinations, key=_order_values):
+    known = [values for values in combinations if None not in values]
+    for values in sorted(known, key=_order_values):
         group: Condition = EVERYONE
         for name, value in zip(names, values, strict=True):
-            group &= Missing(name) if value is None else column(name) == value
+            group &= column(name) == value
         groups.append(group)
     return groups
 
