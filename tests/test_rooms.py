@@ -31,7 +31,7 @@ MOST_TYPES_ABROAD = 9
 
 # The size of each room as it was when last changed on purpose, in tokens: names, numbers, operators
 # and texts, without comments and docstrings, so that joining two lines saves nothing.
-ROOM_TOKENS = {"rates": 14_854, "problem": 20_992, "learning": 705}
+ROOM_TOKENS = {"rates": 14_854, "problem": 20_992, "learning": 35_925}
 ROOM_TO_GROW = 1.03
 
 MODULES = {}
@@ -93,7 +93,7 @@ def test_every_room_has_its_place():
 
 @pytest.mark.parametrize("module", IN_ROOMS)
 def test_imports_go_one_way(module):
-    allowed = ROOMS[: ROOMS.index(find_room(module)) + 1]
+    allowed = ["_bridge", *ROOMS[: ROOMS.index(find_room(module)) + 1]]
     for name in find_all_imports(module):
         if name.partition(".")[0] == "ratebound":
             assert find_room(name) in allowed, f"{module} imports {name}"

@@ -15,6 +15,10 @@ HOMES = {
     "problem.feasible": "check_feasible",
     "problem.population": "Population",
     "problem.problem": "Problem parse_problem",
+    "learning.classifier": "RateConstrainedClassifier",
+    "learning.explain": "explain",
+    "learning.ranker": "RateConstrainedRanker",
+    "learning.threshold": "ConstrainedThresholdClassifier",
     "learning.uncertain": "uncertain_group",
     "rates.conditions": "Condition column decided missing where",
     "rates.definitions": "rate ratio",
@@ -29,10 +33,9 @@ OLD = """
     Alarm Answering Audit Boosted Certificate ChangePlan CuttingPlane Descending Determined
     Differentiating Explanation ExternalRegret Features Fit Folds Game Grid Growing Guessed
     ImpactRatios Inspection Keep Lagrangian Lattice Learner Linear MLP Mixture Monitor Multipliers
-    Oracle Pairs Parquet Plan Player PlugIn Policy Price RateConstrainedClassifier
-    RateConstrainedRanker Reasons Release Rows RowsNeeded Rules Scorer Status Stop SwapRegret Torch
-    Trace Training TunedThreshold at_levels audit average best_iterate certify check_monotone
-    datasets determinize duality_gap explain guessed impact_ratios inspect last_iterate load
+    Oracle Pairs Parquet Plan Player PlugIn Policy Price Reasons Release Rows RowsNeeded Rules Scorer Status Stop SwapRegret Torch
+    Trace Training at_levels audit average best_iterate certify check_monotone
+    datasets determinize duality_gap guessed impact_ratios inspect last_iterate load
     make_scorer plan play plot_calibrators plot_convergence plot_trade_off price ranked_right
     register_scorer rows_needed select shrink thresholds trace_of
 """

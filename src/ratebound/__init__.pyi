@@ -15,19 +15,13 @@ from ratebound._old.certifying.rows_needed import RowsNeeded as RowsNeeded
 from ratebound._old.certifying.rows_needed import rows_needed as rows_needed
 from ratebound._old.estimators.change_plan import ChangePlan as ChangePlan
 from ratebound._old.estimators.choices import Training as Training
-from ratebound._old.estimators.classifier import (
-    RateConstrainedClassifier as RateConstrainedClassifier,
-)
-from ratebound._old.estimators.explaining import explain as explain
 from ratebound._old.estimators.explanation import Explanation as Explanation
 from ratebound._old.estimators.planning import Plan as Plan
 from ratebound._old.estimators.planning import plan as plan
 from ratebound._old.estimators.policy import Policy as Policy
 from ratebound._old.estimators.policy import load as load
-from ratebound._old.estimators.ranker import RateConstrainedRanker as RateConstrainedRanker
 from ratebound._old.estimators.release import Release as Release
 from ratebound._old.estimators.scoring import make_scorer as make_scorer
-from ratebound._old.estimators.tuned import TunedThreshold as TunedThreshold
 from ratebound._old.game.game import Game as Game
 from ratebound._old.game.learner import Answering as Answering
 from ratebound._old.game.learner import Descending as Descending
@@ -84,6 +78,12 @@ from ratebound._old.tables.inspecting import Inspection as Inspection
 from ratebound._old.tables.inspecting import inspect as inspect
 from ratebound._old.tables.parquet import Parquet as Parquet
 from ratebound._old.tables.treatments import Features as Features
+from ratebound.learning.classifier import RateConstrainedClassifier as RateConstrainedClassifier
+from ratebound.learning.explain import explain as explain
+from ratebound.learning.ranker import RateConstrainedRanker as RateConstrainedRanker
+from ratebound.learning.threshold import (
+    ConstrainedThresholdClassifier as ConstrainedThresholdClassifier,
+)
 from ratebound.learning.uncertain import uncertain_group as uncertain_group
 from ratebound.problem.compile import compile as compile
 from ratebound.problem.compiled import Compiled as Compiled
