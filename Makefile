@@ -51,7 +51,6 @@ lowest: .venv-lowest/.ready
 		--ignore tests/_old/solution/test_price.py -k "$(SHORT)"
 
 LEFT_OUT := --ignore tests/_old/commands/test_reproduce.py --ignore tests/_old/commands/test_output.py \
-	--ignore tests/_old/commands/test_together.py --ignore tests/_old/commands/test_resume.py \
 	--ignore tests/_old/commands/test_killed.py --ignore tests/_old/solution/test_offsets.py \
 	--ignore tests/_old/solution/test_leveling.py
 # Tests of columns in data frames, which need pandas, polars and PyArrow.
@@ -94,7 +93,7 @@ bench-rows: $(READY)
 	$(BIN)/python benchmarks/lattice.py --only fit
 
 PEERS := cooper-optim fairlearn
-ROWS := claims covered certificates monitor calibration defaults goals judge multiclass price together communities
+ROWS := claims covered certificates monitor price together communities
 
 clean:
 	rm -rf .venv .venv-dist .venv-lowest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

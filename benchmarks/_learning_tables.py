@@ -2,7 +2,7 @@
 
 Samples are drawn without replacement, models learn from a sample, and the truth is what they do on
 the other rows. Tables are read from `$RATEBOUND_SHARED`, or `../shared`, with its folders `data` and
-`bench`; those that are not there are left out.
+`bench`; missing tables are left out.
 """
 
 import os
@@ -224,7 +224,7 @@ REGIMES: dict[str, Callable[[], People]] = {
 
 @cache
 def load(name: str) -> People | None:
-    """Return a table or a regime; None, with a line that says so, where its file is missing."""
+    """Return a table or a regime; None, with a line that says so, if its file is missing."""
     try:
         return (TABLES | REGIMES)[name]()
     except FileNotFoundError as error:

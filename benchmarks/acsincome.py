@@ -34,7 +34,7 @@ def judged(y: np.ndarray, race: np.ndarray, yes: np.ndarray) -> tuple[float, flo
 
 def ours(train, test, ratio: float | None, confidence: float | None) -> tuple[np.ndarray, float, str]:
     """Decisions on the test rows, CPU seconds of the fit, and what the status says."""
-    import ratebound._old as rb
+    import ratebound as rb
 
     X, y, races = train
     asked = (

@@ -20,7 +20,7 @@ import numpy as np
 from _common import machine, markdown
 from joblib import Parallel, delayed
 
-import ratebound._old as rb
+import ratebound as rb
 
 WAYS = {
     f"{model}{words}": {"model": model} | more
@@ -51,8 +51,8 @@ def measured(problem, way, asked, seed):
     started = time.process_time()
     model = fitted(table, train, asked, seed, options)
     seconds = time.process_time() - started
-    chances = model.decision_proba(table.X[test], columns={"group": table.group[test]})[:, 1]
-    return friedler.judge(table.y[test], table.group[test], chances), seconds
+    yes = model.predict(table.X[test], columns={"group": table.group[test]}).astype(float)
+    return friedler.judge(table.y[test], table.group[test], yes), seconds
 
 
 def pair(mean, sd):

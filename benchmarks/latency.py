@@ -21,7 +21,8 @@ from _common import machine, markdown, options, tell
 from lightgbm import LGBMClassifier
 from sklearn.linear_model import LogisticRegression
 
-import ratebound._old as rb
+import ratebound as rb
+from ratebound._bridge import make_policy
 
 PROMISES = "equal_opportunity(sex, ratio=0.95)"
 MANY, BLOCKS, SECONDS = 100_000, 5, 0.2
@@ -78,21 +79,15 @@ def contenders() -> Iterator[tuple[str, Callable[[int], Callable[[], Any]]]]:
     }
     for name, model in stock.items():
         yield name, predicting(model.fit(adult.train.X, y), rows)
-    trees = rb.Boosted(LGBMClassifier(n_jobs=1))
-    own = {"linear": "linear", "network of 32": rb.MLP((32,)), "LightGBM": trees}
-    for name, model in own.items():
-        fitted = rb.RateConstrainedClassifier(PROMISES, model=model, random_state=0)
-        mixed = fitted.fit(adult.train.X, y, columns=adult.train.columns).solution_
-        one = rb.determinize(mixed, rb.compile(mixed.problem, adult.train)).model
-        yield f"{name}, one model", predicting(one, rows)
-        count = "one model" if len(mixed) == 1 else f"{len(mixed)} mixed"
-        if len(mixed) > 1:
-            yield f"{name}, {count}", predicting(mixed, rows)
-        yield f"{name}, {count}, ONNX", exported(mixed, rows)
+    for name in ("linear", "mlp", "lightgbm"):
+        fitted = rb.RateConstrainedClassifier(PROMISES, model=name, random_state=0)
+        fitted.fit(adult.train.X, y, columns=adult.train.columns)
+        yield f"{name}, a rule", predicting(fitted, rows)
+        yield f"{name}, ONNX", exported(make_policy(fitted), rows)
     table = pd.DataFrame(adult.train.columns)
-    fitted = rb.RateConstrainedClassifier(PROMISES, random_state=0).fit(table, y)
+    fitted = rb.RateConstrainedClassifier(PROMISES, random_state=0).fit(table, y, columns=table)
     people = pd.concat([table] * -(-MANY // len(table)), ignore_index=True)
-    yield f"linear on a table, {len(fitted.solution_)} mixed", predicting(fitted, people)
+    yield "linear on a table", predicting(fitted, people)
 
 
 def main() -> None:

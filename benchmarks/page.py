@@ -46,7 +46,6 @@ SCRIPTS = (
     Script("Adult's whole table", "adult"),
     Script("Boosted trees", "boosted", "--seeds 1 --repeats 5"),
     Script("Any classifier", "oracle"),
-    Script("Thresholds", "thresholds"),
     Script("Peers", "peers"),
     Script("The compiler", "compile"),
     Script("Tables", "tables"),

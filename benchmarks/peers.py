@@ -40,7 +40,6 @@ PEERS = (
     Peer("scikit-learn", "fits"),
     Peer("Fairlearn ExponentiatedGradient", "fits", FAIRLEARN),
     Peer("Fairlearn GridSearch", "fits", FAIRLEARN),
-    Peer("Fairlearn ThresholdOptimizer", "fits", FAIRLEARN),
     Peer("LightGBM", "fits"),
     Peer("FairGBM", "fits", ("fairgbm==0.9.14",)),
     # It asks for NumPy below 2 and runs with later ones.

@@ -27,7 +27,7 @@ from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
-import ratebound._old as rb
+import ratebound as rb
 
 PRECISION, NEGATIVE = 0.85, 0.93
 PROMISES = [f"precision() >= {PRECISION}", f"negative_predictive_value() >= {NEGATIVE}"]

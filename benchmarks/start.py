@@ -47,7 +47,7 @@ def codes(folder: Path) -> dict[str, str]:
         "ratebound inspect small.csv": line.format(["inspect", str(table)]),
         "rb.load(...).predict of one row": f"import ratebound._old as rb; {decide}",
         "compile, play and shrink of 200 rows": train,
-        "import rb.RateConstrainedClassifier": "from ratebound._old import RateConstrainedClassifier",
+        "import rb.RateConstrainedClassifier": "from ratebound import RateConstrainedClassifier",
     }
 
 

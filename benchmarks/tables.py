@@ -30,7 +30,7 @@ import pandas
 from _common import Aim, machine, markdown, options, tell, warm_up
 from sklearn.linear_model import LogisticRegression
 
-import ratebound._old as rb
+import ratebound as rb
 
 PROMISES = "equal_opportunity(sex, ratio=0.95)"
 AIMS = {  # at most so much, of what
@@ -84,11 +84,9 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def fitted(X: Any, y: Any, **how: Any) -> Any:
-    training = rb.Training(epochs=how.pop("epochs", None))
-    return rb.RateConstrainedClassifier(
-        PROMISES, training=training, random_state=0, **{"confidence": None} | how
-    ).fit(X, y)
+def fitted(X: Any, y: Any) -> Any:
+    model = rb.RateConstrainedClassifier(PROMISES, random_state=0, confidence=None)
+    return model.fit(X, y, columns=X)
 
 
 def logistic(X: Any, y: Any) -> Any:
@@ -97,14 +95,12 @@ def logistic(X: Any, y: Any) -> Any:
 
 def predict(rows: int) -> Lines:
     frame, y = adult_like(20_000)
-    model = fitted(frame, y, epochs=2)
+    model = fitted(frame, y)
     dummies = pandas.get_dummies(frame, dtype=np.float32)
     plain = logistic(dummies, y)
     many, _ = adult_like(rows)
     category = many.astype(dict.fromkeys(many.select_dtypes(exclude="number"), "category"))
-    numbers = rb.RateConstrainedClassifier(
-        "positive_rate() <= 0.2", training=rb.Training(epochs=2), confidence=None
-    )
+    numbers = rb.RateConstrainedClassifier("positive_rate() <= 0.2", confidence=None)
     X = np.random.default_rng(0).normal(size=(rows, 20)).astype(np.float32)
     numbers.fit(X[:20_000], X[:20_000, 0] > 0)
     of_numbers = logistic(X[:20_000], X[:20_000, 0] > 0)
@@ -123,11 +119,10 @@ def predict(rows: int) -> Lines:
 
 def one(rows: int) -> Lines:
     frame, y = adult_like(4_000)
-    model = fitted(frame, y, epochs=20)
+    model = fitted(frame, y)
     X = frame.select_dtypes("number").to_numpy()
     on_array = rb.RateConstrainedClassifier(
         "recall(sex == 'Female') >= 0.95 * recall()",
-        training=rb.Training(epochs=20),
         random_state=0,
         confidence=None,
     )
@@ -150,20 +145,18 @@ def train(rows: int) -> Lines:
     X = random.normal(size=(rows, 20))
     columns = {"sex": np.where(X[:, 0] + random.normal(size=rows) > 0, "Female", "Male")}
     y = X.sum(axis=1) + random.logistic(size=rows) > 1
-    model = rb.RateConstrainedClassifier(
-        PROMISES, training=rb.Training(epochs=1), random_state=0, confidence=None
-    )
+    model = rb.RateConstrainedClassifier(PROMISES, random_state=0, confidence=None)
     seconds = timed(lambda: model.fit(X, y, columns=columns))
     held = peak()
-    return [line("a million rows of 20 floats, one epoch", seconds, timed(lambda: logistic(X, y)), held)]
+    return [line("a million rows of 20 floats", seconds, timed(lambda: logistic(X, y)), held)]
 
 
 def mixed(rows: int) -> Lines:
     frame, y = adult_like(rows)
-    seconds = timed(lambda: fitted(frame, y, epochs=1))
+    seconds = timed(lambda: fitted(frame, y))
     held = peak()
     least = timed(lambda: logistic(frame.select_dtypes("number"), y))
-    return [line("a million rows of 9 texts and 11 numbers, one epoch", seconds, least, held)]
+    return [line("a million rows of 9 texts and 11 numbers", seconds, least, held)]
 
 
 def wide(rows: int) -> Lines:

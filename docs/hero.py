@@ -49,7 +49,7 @@ def panel(x: float, title: str, cost: str, audit: rb.Audit) -> list[str]:
         kind = "good" if promise.value >= BOUND else "bad"
         parts.append(tag("line", x1=at(low), x2=at(high), y1=y, y2=y, class_=f"{kind} whisker"))
         parts.append(tag("circle", cx=at(promise.value), cy=y, r=6, class_=kind))
-        verdict = "kept" if kind == "good" else "broken"
+        verdict = "met" if kind == "good" else "violated"
         said = f"{promise.value:.0%} {verdict}"
         side = {"x": at(high) + 9} if kind == "good" else {"x": at(low) - 9, "text_anchor": "end"}
         parts.append(tag("text", said, y=y + 4.5, class_=f"small {kind}", **side))
@@ -63,8 +63,8 @@ def main() -> None:
     parts = [tag("rect", x=0, y=0, width=WIDE, height=HIGH, class_="paper", rx=8)]
     parts += [tag("text", group, x=16, y=97 + 48 * k) for k, group in enumerate(GROUPS)]
     for x, name, title in (
-        (LEFT + 10, "plain", "One promise for everyone"),
-        (LEFT + PANEL + 60, "model", "A promise for each age group"),
+        (LEFT + 10, "plain", "One constraint for everyone"),
+        (LEFT + PANEL + 60, "model", "One for each age group"),
     ):
         audit = rb.audit(rb.Problem("positive_rate()", names["rules"]), names[name], new)
         cost = f"recall on new rows, 95% bounds; calls {audit.objective.value:.0%} of all"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ratebound.rates.conditions import Every
 from ratebound.rates.goals import BUILT_IN, GOALS
-from ratebound.rates.sums import RANKING, RATIO, mentions_letter
+from ratebound.rates.sums import PAIRS, RANKING, RATIO, mentions_letter
 from ratebound.rates.table import EXAMPLE_PRICES, KINDS, Kind
 from ratebound.rates.text import parse
 
@@ -53,6 +53,7 @@ wins | wins(versus="live", per=1000) >= 20 | At least 20 of every 1,000 cases ch
 losses | losses(versus="live", per=1000) <= 5 | At most 5 of every 1,000 cases change from right to wrong.
 win_loss_ratio | win_loss_ratio(versus="live") >= 2 | For every case that becomes wrong, at least two become right.
 roc_auc | roc_auc() >= 0.85 | The score ranks a sick person above a healthy one in at least 85 of 100 pairs.
+ranked_right | ranked_right(first.sex == "F", second.sex == "M") >= 0.9 | Of a suitable woman and an unsuitable man, she has the higher score in at least 90 of 100 pairs.
 statistical_parity | statistical_parity(sex, ratio=0.8) | No group is invited less than four fifths as often as everyone.
 equal_opportunity | equal_opportunity(sex, ratio=0.95) | Of those who deserve a yes, every group gets nearly the same share of them.
 equalized_odds | equalized_odds(sex, slack=0.1) | Neither the sick are found nor the healthy alarmed much more often in one group than in another.
@@ -89,7 +90,7 @@ def section_of(kind: Kind) -> str:
         return "How often a row is referred"
     if among is None:
         return "Counts"
-    if rate.form == RANKING:
+    if rate.form == RANKING or rate.population == PAIRS:
         return "How well the score ranks"
     if rate.form == RATIO:
         return "How often its yes, or its no, is right"

@@ -36,12 +36,7 @@ def worth(y, decided, columns):
 def main():
     rows = rb.datasets.load_adult().train.only(np.arange(4000))
     columns = pandas.DataFrame({"sex": rows.columns["sex"]})  # a table, which can be cut into folds
-    model = rb.RateConstrainedClassifier(
-        model=rb.Linear(0.02),
-        player=rb.SwapRegret(0.1),
-        training=rb.Training(epochs=10),
-        random_state=0,
-    )
+    model = rb.RateConstrainedClassifier(confidence=None, random_state=0)
     with (
         sklearn.config_context(enable_metadata_routing=True),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,

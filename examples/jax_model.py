@@ -80,10 +80,11 @@ if __name__ == "__main__":
     group = rng.choice(["a", "b"], 3000)
     X = rng.normal(size=(3000, 3)) + 0.8 * (group == "a")[:, None]
     y = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=3000) > 1.5
-    model = rb.RateConstrainedClassifier(
-        'recall(group == "b") >= 0.95 * recall(group == "a")', model=JaxNetwork(), random_state=0
-    ).fit(X, y, columns={"group": group})
-    print(model.solution_)
+    problem = rb.Problem("error_rate()", ['recall(group == "b") >= 0.95 * recall(group == "a")'])
+    compiled = rb.compile(problem, rb.Population(X, y, columns={"group": group}))
+    trace = rb.play(compiled, JaxNetwork())
+    model = rb.shrink(trace)
+    print(model)
     with TemporaryDirectory() as folder:
         loaded = rb.load(model.save(folder))
     same = np.array_equal(loaded.predict(X), model.predict(X))
@@ -96,5 +97,5 @@ if __name__ == "__main__" and find_spec("matplotlib"):
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(layout="constrained")
-    rb.plot_trade_off(model, ax)
+    rb.plot_trade_off(trace, ax)
     plt.show()

@@ -22,7 +22,7 @@ RETURNS = {"RT03", "RT05", "SA04"}  # where there is such a section
 OF_NAMES = {"EX01"}  # of functions and classes, not of their methods
 OF_FUNCTIONS = {"RT01", "YD01"}
 
-NAMES = [name for name in rb.__all__ if name not in ("ranked_right", "datasets", "goals", *ALIASES)]
+NAMES = [name for name in rb.__all__ if name not in ("datasets", "goals", *ALIASES)]
 NAMES += [f"datasets.{name}" for name in rb.datasets.__all__]
 NAMES += [f"goals.{name}" for name in sorted(rb.goals.BUILT_IN)]
 

@@ -31,7 +31,7 @@ MOST_TYPES_ABROAD = 9
 
 # The size of each room as it was when last changed on purpose, in tokens: names, numbers, operators
 # and texts, without comments and docstrings, so that joining two lines saves nothing.
-ROOM_TOKENS = {"rates": 14_854, "problem": 20_992, "learning": 35_925}
+ROOM_TOKENS = {"rates": 14_937, "problem": 21_030, "learning": 36_700}
 ROOM_TO_GROW = 1.03
 
 MODULES = {}

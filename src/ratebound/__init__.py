@@ -30,14 +30,13 @@ HOME_OF_NAME = {name: home for home, names in HOMES.items() for name in names.sp
 
 # Public names that no new room has yet.
 OLD = """
-    Alarm Answering Audit Boosted Certificate ChangePlan CuttingPlane Descending Determined
-    Differentiating Explanation ExternalRegret Features Fit Folds Game Grid Growing Guessed
-    ImpactRatios Inspection Keep Lagrangian Lattice Learner Linear MLP Mixture Monitor Multipliers
-    Oracle Pairs Parquet Plan Player PlugIn Policy Price Reasons Release Rows RowsNeeded Rules Scorer Status Stop SwapRegret Torch
-    Trace Training at_levels audit average best_iterate certify check_monotone
-    datasets determinize duality_gap guessed impact_ratios inspect last_iterate load
-    make_scorer plan play plot_calibrators plot_convergence plot_trade_off price ranked_right
-    register_scorer rows_needed select shrink thresholds trace_of
+    Alarm Answering Audit Boosted Certificate ChangePlan CuttingPlane Descending Differentiating
+    ExternalRegret Features Fit Game Grid Growing ImpactRatios Inspection Keep Lagrangian
+    Lattice Learner Linear MLP Mixture Monitor Multipliers Oracle Parquet Player Policy Price
+    Reasons Release Rows RowsNeeded Rules Scorer Status Stop SwapRegret Torch Trace audit
+    average best_iterate certify check_monotone datasets duality_gap impact_ratios inspect
+    last_iterate load make_scorer play plot_calibrators plot_convergence plot_trade_off price
+    register_scorer rows_needed select shrink trace_of
 """
 OLD_NAMES = OLD.split()
 

@@ -14,10 +14,6 @@ from ratebound._old.certifying.monitor import Monitor as Monitor
 from ratebound._old.certifying.rows_needed import RowsNeeded as RowsNeeded
 from ratebound._old.certifying.rows_needed import rows_needed as rows_needed
 from ratebound._old.estimators.change_plan import ChangePlan as ChangePlan
-from ratebound._old.estimators.choices import Training as Training
-from ratebound._old.estimators.explanation import Explanation as Explanation
-from ratebound._old.estimators.planning import Plan as Plan
-from ratebound._old.estimators.planning import plan as plan
 from ratebound._old.estimators.policy import Policy as Policy
 from ratebound._old.estimators.policy import load as load
 from ratebound._old.estimators.release import Release as Release
@@ -37,7 +33,6 @@ from ratebound._old.game.players import SwapRegret as SwapRegret
 from ratebound._old.game.players_by_fits import CuttingPlane as CuttingPlane
 from ratebound._old.game.players_by_fits import Grid as Grid
 from ratebound._old.game.rounds import play as play
-from ratebound._old.game.rules import Folds as Folds
 from ratebound._old.game.rules import Keep as Keep
 from ratebound._old.game.rules import Rules as Rules
 from ratebound._old.game.rules import Stop as Stop
@@ -49,20 +44,12 @@ from ratebound._old.learners.lattice import Lattice as Lattice
 from ratebound._old.learners.lattice import check_monotone as check_monotone
 from ratebound._old.learners.linear import Linear as Linear
 from ratebound._old.learners.oracle import Oracle as Oracle
-from ratebound._old.learners.plug_in import PlugIn as PlugIn
 from ratebound._old.learners.snapshots import trace_of as trace_of
 from ratebound._old.learners.torch import MLP as MLP
 from ratebound._old.learners.torch import Torch as Torch
-from ratebound._old.problem.pairs import Pairs as Pairs
 from ratebound._old.problem.rows import Rows as Rows
-from ratebound._old.rates.guesses import Guessed as Guessed
-from ratebound._old.rates.guesses import guessed as guessed
-from ratebound._old.rates.named import ranked_right as ranked_right
 from ratebound._old.solution.certificate import Certificate as Certificate
-from ratebound._old.solution.determinize import Determined as Determined
-from ratebound._old.solution.determinize import determinize as determinize
 from ratebound._old.solution.duality import duality_gap as duality_gap
-from ratebound._old.solution.leveling import at_levels as at_levels
 from ratebound._old.solution.mixture import Mixture as Mixture
 from ratebound._old.solution.price import Price as Price
 from ratebound._old.solution.prices import price as price
@@ -73,7 +60,6 @@ from ratebound._old.solution.solutions import last_iterate as last_iterate
 from ratebound._old.solution.solutions import select as select
 from ratebound._old.solution.solutions import shrink as shrink
 from ratebound._old.solution.status import Status as Status
-from ratebound._old.solution.thresholds import thresholds as thresholds
 from ratebound._old.tables.inspecting import Inspection as Inspection
 from ratebound._old.tables.inspecting import inspect as inspect
 from ratebound._old.tables.parquet import Parquet as Parquet
@@ -140,6 +126,7 @@ precision: Kind
 predicted_negatives: Kind
 predicted_positives: Kind
 prevalence: Kind
+ranked_right: Kind
 recall: Kind
 referrals: Kind
 referred: Kind

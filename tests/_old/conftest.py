@@ -35,10 +35,3 @@ def ways(part, before=()):
 def places():
     """The ways to everything in a JSON document, each a sequence of keys."""
     return ways
-
-
-@pytest.fixture
-def brief(monkeypatch):
-    """The estimator's default games last 200 rounds: for tests of what surrounds them."""
-    monkeypatch.setattr("ratebound._old.estimators.search.FEWEST_ROUNDS", 200)
-    monkeypatch.setattr("ratebound._old.learners.forecast.ROUNDS", (200, 5000))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import ratebound._old as rb
+import ratebound as rb
 
 pandas = pytest.importorskip("pandas")
 

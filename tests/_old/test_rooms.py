@@ -129,8 +129,7 @@ SEAMS = {"learner", "fit", "player", "scorer", "decider"}
 # The concrete classes behind each seam, and the only places that may test them with `isinstance`.
 CONCRETE = {
     "learners": "Linear LinearFit Network Torch TorchFit MLP Lattice "
-    "Boosted BoostedFit Oracle OracleFit PlugIn PlugInFit",
-    "game/of_pairs.py": "OfPairs _OnPairs DescendingOnPairs GrowingOnPairs",
+    "Boosted BoostedFit Oracle OracleFit",
     "game/players.py": "Ascending SwapRegret ExternalRegret Lagrangian",
     "game/players_by_fits.py": "CuttingPlane Grid",
 }

@@ -6,7 +6,7 @@ from math import factorial
 import numpy as np
 import pytest
 
-import ratebound._old as rb
+import ratebound as rb
 
 pandas = pytest.importorskip("pandas")
 inspection = pytest.importorskip("sklearn.inspection")

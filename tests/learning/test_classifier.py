@@ -1,10 +1,7 @@
 """The estimator: what users hand over, what it decides by, and what it says."""
 
 import itertools
-import os
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -12,6 +9,7 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
@@ -118,37 +116,7 @@ def test_scikit_learns_checks(options, expected_failures):
     assert statuses.count("failed") == 0
 
 
-# --- the same decisions from everywhere -----------------------------------------------------------
-
-FORMS = {
-    "polars": lambda table: polars.from_pandas(table),
-    "columns in another order": lambda table: table[table.columns[::-1]],
-    "more columns": lambda table: table.assign(more=1.0),
-    "categories": lambda table: table.assign(town=table.town.astype("category")),
-    "arrow": lambda table: polars.from_pandas(table).to_arrow(),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("model", ["linear", "lightgbm"])
-def test_decisions_do_not_depend_on_the_form_of_a_table(model, form):
-    table, _ = make_table(800)
-    fitted = fit_table(n=800, model=model, confidence=None)
-    np.testing.assert_array_equal(fitted.predict(FORMS[form](table)), fitted.predict(table))
-
-
-def test_tables_and_arrays_of_the_same_numbers_give_the_same_model():
-    X, y, g = make_rows()
-    X[::9, 1] = np.nan
-    table = pandas.DataFrame(X, columns=list("pqrs"))
-    options = {"constraints": CONSTRAINT, "random_state": 0}
-    models = [
-        RateConstrainedClassifier(**options).fit(rows, y, columns={"g": g})
-        for rows in (X, table, polars.from_pandas(table))
-    ]
-    decisions = [model.predict(rows) for model, rows in zip(models, (X, table, table), strict=True)]
-    np.testing.assert_array_equal(decisions[0], decisions[1])
-    np.testing.assert_array_equal(decisions[0], decisions[2])
+# --- what users hand over -------------------------------------------------------------------------
 
 
 def test_arrays_in_training_and_a_table_later_are_matched_by_position():
@@ -157,36 +125,6 @@ def test_arrays_in_training_and_a_table_later_are_matched_by_position():
     with pytest.warns(UserWarning, match="X has feature names"):
         decisions = model.predict(pandas.DataFrame(X, columns=list("dcba")))
     np.testing.assert_array_equal(decisions, model.predict(X))
-
-
-@pytest.mark.parametrize("model", ["linear", "lightgbm", RandomForestClassifier(5, random_state=0)])
-def test_a_row_alone_is_decided_as_among_others(model):
-    table, _ = make_table(500)
-    fitted = fit_table(n=500, model=model, confidence=None)
-    alone = [fitted.predict(table.iloc[[row]])[0] for row in range(40)]
-    np.testing.assert_array_equal(alone, fitted.predict(table)[:40])
-
-
-def test_two_processes_decide_alike():
-    program = """
-import numpy as np, warnings
-from ratebound.learning.classifier import RateConstrainedClassifier
-warnings.simplefilter("ignore")
-random = np.random.default_rng(0)
-X = random.normal(size=(400, 3))
-y = X[:, 0] + random.normal(size=400) > 0
-columns = {"g": np.where(X[:, 1] > 0, "a", "b")}
-model = RateConstrainedClassifier('recall(g == "a") >= 0.95 * recall()', random_state=0)
-print(model.fit(X, y, columns=columns).predict_proba(X).tobytes().hex())
-"""
-    outputs = set()
-    for seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        command = [sys.executable, "-c", program]
-        process = subprocess.run(command, env=environment, capture_output=True, check=True)
-        outputs.add(process.stdout)
-    assert len(outputs) == 1
-    assert len(outputs.pop()) > 400
 
 
 LABELS = {
@@ -265,21 +203,36 @@ def test_the_status_says_which_groups_the_model_reads_and_what_lenders_may_not()
     table = table.rename(columns={"r": "Age_in_years", "s": "stage"}).assign(sex=table.g)
     model = RateConstrainedClassifier(CONSTRAINT, confidence=None, random_state=0).fit(table, y)
     assert "The model reads 'g', which constraints count by." in str(model.status_)
-    assert "For lenders: the law may forbid the features 'Age_in_years', 'sex'." in str(
-        model.status_
-    )
+    lenders = "For lenders: the law may forbid the features 'Age_in_years', 'sex'."
+    assert str(model.status_).count(lenders) == 1
     model.set_params(features=["p", "q"]).fit(table, y)
     assert "reads" not in str(model.status_)
     assert "lenders" not in str(model.status_)
 
 
-def test_features_of_arrays_are_numbers_of_columns():
-    X, y, g = make_rows(500)
-    narrow = RateConstrainedClassifier(CONSTRAINT, features=[0, 1], confidence=None, random_state=0)
-    narrow.fit(X, y, columns={"g": g})
-    changed = X.copy()
-    changed[:, 2:] = 7.0
-    np.testing.assert_array_equal(narrow.predict(changed), narrow.predict(X))
+# --- groups ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("against", ["overall", "pairwise"])
+def test_few_rows_are_named_apart_and_rows_without_a_group_are_one_only_if_asked(against):
+    X, y, g = make_rows(2000)
+    g = g.astype(object)
+    g[:3] = "few"
+    g[3:63] = None
+    parity = "statistical_parity(g{}, slack=0.25, against={!r})"
+    constraints = {}
+    for groups in ("", ", missing(g)"):
+        model = RateConstrainedClassifier(parity.format(groups, against), random_state=0)
+        status = model.fit(X, y, {"g": g}).status_
+        assert status.feasible
+        assert {item.rows for item in status.claim.untestable} == {3}
+        assert "The constraints that rows can test hold together" in str(status)
+        constraints[groups] = [item.constraint for item in status.constraints]
+        assert len(model.audit(X, y, {"g": g}).promises) == len(constraints[groups])
+    assert constraints[""] == [
+        text for text in constraints[", missing(g)"] if "missing" not in text
+    ]
+    assert len(constraints[""]) == 6
 
 
 # --- decisions ------------------------------------------------------------------------------------
@@ -393,9 +346,7 @@ def test_effects_of_two_columns_are_shapley_values(columns):
     rows = make_table()[0].iloc[:6]
     typical = rows.assign(p=0.0, q=0.0, town="A")
     for name, index in (("p", 0), ("q", 1)):
-        typical[name] = model.encoding_.typical[index] if name in columns else 0.0
-    if "town" in columns:
-        typical["town"] = None if not model.encoding_.typical[1:].any() else "A"
+        typical[name] = model.typical_[index] if name in columns else 0.0
     reasons = model.reasons(rows)
     assert reasons.columns == tuple(columns)
     if "town" not in columns:
@@ -425,7 +376,7 @@ def test_importances_are_means_over_folds():
     assert not hasattr(model, "coef_")
     names = fit_table(model="lightgbm").get_feature_names_out()
     assert list(names[:4]) == ["p", "q", "r", "s"]
-    assert "town == 'A'" in names
+    assert "town == A" in names
 
 
 # --- what if, pickles -----------------------------------------------------------------------------
@@ -436,7 +387,7 @@ def test_what_if_and_prices_need_no_fit():
     easier = 'recall(g == "a") >= 0.9 * recall()'
     status = model.what_if(easier)
     assert status.feasible
-    assert status.reached <= model.status_.reached + 1e-9
+    assert status.reached <= max(model.status_.reached, status.plain) + 1e-9
     (price,) = model.prices()
     assert list(price.objectives) == sorted(price.objectives)
     with pytest.raises(ValueError, match="told apart"):
@@ -447,11 +398,22 @@ def test_what_if_and_prices_need_no_fit():
     assert model.constraints == CONSTRAINT
 
 
-@pytest.mark.parametrize("n", [300, 6000])
-def test_a_pickle_holds_no_rows(n):
-    model = fit(n=n, confidence=None)
+def test_a_pickle_of_a_hundred_features_is_small_whatever_the_rows():
+    """As many features as Adult has."""
+    sizes = []
+    for n in (600, 4000):
+        table, y = make_table(n)
+        table["job"] = [f"job {row % 100}" for row in range(n)]
+        model = RateConstrainedClassifier(CONSTRAINT, random_state=0).fit(table, y)
+        sizes.append(len(pickle.dumps(model)))
+    assert len(model.get_feature_names_out()) == 110
+    assert max(sizes) < 42_000
+    assert np.ptp(sizes) < 500
+
+
+def test_a_pickle_holds_no_rows():
+    model = fit(confidence=None)
     stored = pickle.dumps(model)
-    assert len(stored) < 50_000
     X, _, _ = make_rows()
     loaded = pickle.loads(stored)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
@@ -536,7 +498,7 @@ def test_the_claim_says_first_that_it_rests_on_probabilities():
     condition = "the probabilities of 'race' are right"
     claim = text[: text.index("% sure")]
     assert condition in claim
-    share = min(columns["p_a"].mean(), columns["p_b"].mean())
+    share = columns["p_a"][y].sum() / len(y)  # of the rows that recall counts in the group
     assert f"about {np.ceil(385 / share):,.0f} random rows" in text
     audit = model.audit(X, y, columns=columns)
     decided = model.predict(X)
@@ -576,10 +538,10 @@ def test_a_certificate_is_of_rows_that_were_kept_apart():
     X, y, _ = make_rows(2000, seed=5)
     assert y[model.predict(X)].sum() / y.sum() >= 0.6
     assert not hasattr(model.with_constraints("recall() >= 0.5"), "certificate_")
-    failed = fit('recall(g == "a") >= 0.99 * recall()', certify=0.05, n=1000)
+    failed = fit('recall(g == "a") >= 1.1 * recall()', certify=0.05, n=1000)
     assert not failed.certificate_.holds
     assert "No rule passed its test" in str(failed.status_)
-    without = fit('recall(g == "a") >= 0.99 * recall()', n=1000)
+    without = fit('recall(g == "a") >= 1.1 * recall()', n=1000)
     assert failed.status_.reached <= without.status_.reached + 0.05
     model.set_params(certify=None)
     assert not hasattr(model.fit(X, y), "certificate_")
@@ -605,7 +567,9 @@ def test_values_never_seen_are_warned_of():
     table, _ = make_table(800)
     model = fit_table(n=800, confidence=None)
     odd = table.assign(town=np.where(np.arange(800) < 3, "C", "A"))
-    with pytest.warns(UserWarning, match=r"'town' has values .* such as 'C', rows: 3\."):
+    with pytest.warns(
+        UserWarning, match=r"unlike any in training, of 800 rows: 'town' in 3 \('C'\)"
+    ):
         model.predict(odd)
     known = fit_table(n=800, features=["p", "q"], confidence=None, known="g")
     with pytest.warns(UserWarning, match=r"known=\['g'\] have values .* rows: 800\."):
@@ -614,12 +578,17 @@ def test_values_never_seen_are_warned_of():
 
 def test_rare_texts_share_a_flag_and_new_ones_are_like_them():
     table, y = make_table(300)
-    table["town"] = np.where(np.arange(300) % 60 < 3, [f"t{row}" for row in range(300)], "A")
-    model = RateConstrainedClassifier(random_state=0, features=["p", "town"]).fit(table, y)
-    assert list(model.get_feature_names_out()) == ["p", "town == 'A'", "town is rare"]
+    table["town"] = np.where(np.arange(300) < 150, [f"t{row}" for row in range(300)], "A")
+    with pytest.warns(UserWarning, match="the 100 most frequent, and one for all other values"):
+        model = RateConstrainedClassifier(random_state=0, features=["p", "town"]).fit(table, y)
+    assert model.get_feature_names_out()[-1] == "town == (other)"
     chances = model.predict_proba(table.assign(town="new", p=0.0))
-    rare = table[table.town != "A"].assign(p=0.0)
-    np.testing.assert_allclose(chances[0], model.predict_proba(rare)[0])
+    shared = ~np.isin(
+        table.town, [name.partition(" == ")[2] for name in model.get_feature_names_out()]
+    )
+    np.testing.assert_allclose(
+        chances[: shared.sum()], model.predict_proba(table[shared].assign(p=0.0))
+    )
 
 
 # --- slips ----------------------------------------------------------------------------------------
@@ -642,21 +611,22 @@ OPTION_SLIPS = [
     ({"known": 5.5}, "known= takes the name of a column, or a list of names"),
     ({"known": "sexx"}, "there is no column 'sexx'"),
     ({"features": "age"}, "features= takes a list of columns"),
-    ({"features": [7]}, "features= lists 7, which X lacks"),
+    ({"features": []}, r"features= takes a list of columns, .* got \[\]"),
+    ({"features": [0]}, "features= names columns"),
     ({"refer": 3}, "refer= takes a text"),
     ({"uncertain": "race"}, r"uncertain= takes rb\.uncertain_group"),
     ({"time_limit": 0}, "time_limit= takes a number above 0"),
     ({"progress": "bar"}, "progress= takes a function"),
     ({"model": "lightgmb"}, "did you mean 'lightgbm'"),
     ({"model": LogisticRegression}, "predict_proba or decision_function"),
-    ({"positive_label": "maybe"}, "positive_label='maybe' is not one of two labels"),
+    ({"positive_label": "maybe"}, "positive_label='maybe' is not one of the labels"),
     ({"constraints": "recal() >= 0.9"}, "recal is not a rate; did you mean recall?"),
     ({"constraints": "equalized_odds(g, slak=0.1)"}, "does not take slak=; did you mean slack=?"),
     ({"constraints": 'recall(gg == "a") >= 0.9'}, "there is no column 'gg'"),
     ({"constraints": 'recall(g == "c") >= 0.9'}, 'no row has g == "c"'),
-    ({"constraints": "roc_auc() >= 0.7"}, "rb.ProxyLagrangianClassifier"),
+    ({"constraints": "roc_auc() >= 0.7"}, "rb.play"),
     ({"constraints": None}, "a constraint compares a rate with a number"),
-    ({"constraints": [rb.constraint(lambda m, r: 0, name="mine", at_most=1)]}, "ProxyLagrangian"),
+    ({"constraints": [rb.constraint(lambda m, r: 0, name="mine", at_most=1)]}, "rb.play"),
     ({"constraints": 'accuracy(on="pool") >= 0.5'}, "population 'pool' is not given"),
 ]  # fmt: skip
 FIT_SLIPS = [
@@ -670,7 +640,7 @@ FIT_SLIPS = [
     ({"clusters": np.ones(3)}, "give an id for each"),
     ({"clusters": [None] * 200}, "no id for 200 rows"),
     ({"clusters": np.arange(200) % 3}, "too few"),
-    ({"y": np.ones(200)}, "y has 1 class"),
+    ({"y": np.ones(200)}, "y has only the class"),
     ({"y": [1, 0]}, "X has 200 rows, and y 2"),
     ({"y": [None, 1] * 100}, "y has 100 missing labels"),
     ({"y": [np.nan, 1.0] * 100}, "y has 100 missing labels"),
@@ -697,6 +667,10 @@ OTHER_SLIPS = {
     "a referral that is a label": (
         lambda: fit_rows(y=["yes", "no"] * 100, options={"refer": "yes"}),
         "refer='yes' is one of the labels",
+    ),
+    "a yes among three labels": (
+        lambda: fit_rows(y=np.arange(200) % 3, options={"positive_label": 1}),
+        "positive_label= is of two labels, and y has 3",
     ),
     "an uncertain group that is known": (
         lambda: fit_rows(options={"uncertain": UNCERTAIN, "known": "g"}),
@@ -725,9 +699,33 @@ OTHER_SLIPS = {
         lambda: fit_table(n=200).predict(make_table(9)[0].drop(columns="q")),
         "no column 'q'",
     ),
-    "texts in a column of numbers": (
-        lambda: fit_table(n=200).predict(make_table(9)[0].assign(p="x")),
-        "column 'p' held numbers in training",
+    "numbers in a column of texts": (
+        lambda: fit_table(n=200).predict(make_table(9)[0].assign(town=3.0)),
+        "column 'town' holds numbers .* but in training it held texts",
+    ),
+    "a column that the table lacks among features": (
+        lambda: fit_table(n=200, features=["pp"]),
+        "there is no column 'pp'",
+    ),
+    "a row without a column": (
+        lambda: fit_table(n=200, features=["p", "q"]).predict({"p": 1.0}),
+        "row 0 has no 'q'",
+    ),
+    "dictionaries in training": (
+        lambda: RateConstrainedClassifier().fit(make_table(9)[0].to_dict("records"), [0, 1] * 4 + [0]),
+        "fit takes a table",
+    ),
+    "dictionaries for a model of arrays": (
+        lambda: fit_rows().predict({"p": 1.0}),
+        "rows are dictionaries, but the model was trained on an array",
+    ),
+    "labels of other rows to score": (
+        lambda: fit_rows().score(make_rows(9)[0], [True]),
+        "inconsistent numbers of samples",
+    ),
+    "weights of other rows to score": (
+        lambda: fit_rows().score(*make_rows(9)[:2], np.ones(3)),
+        "inconsistent numbers of samples",
     ),
     "a lazy table": (
         lambda: fit_table(n=200).predict(polars.from_pandas(make_table(9)[0]).lazy()),
@@ -755,6 +753,18 @@ def test_slips_are_named_with_their_remedy(slip):
     function, words = OTHER_SLIPS[slip]
     with pytest.raises((ValueError, TypeError), match=words):
         function()
+
+
+def test_after_a_fit_that_failed_there_is_no_model(tmp_path):
+    X, y, _ = make_rows(200)
+    model = fit(confidence=None)
+    with pytest.raises(ValueError, match="no column 'g'"):
+        model.fit(X, y)
+    for method in (model.predict, model.predict_proba, model.reasons, model.audit, model.certify):
+        with pytest.raises(NotFittedError):
+            method(X)
+    with pytest.raises(NotFittedError):
+        model.save(tmp_path)
 
 
 def test_cross_validation_splits_tables_of_columns_and_refuses_dictionaries():
@@ -788,7 +798,7 @@ def test_a_label_that_reads_like_a_no_is_not_taken_as_yes_in_silence(labels, is_
     ("constraints", "category", "words"),
     [
         (["accuracy() >= 0.95", "positive_rate() <= 0.1"], ConstraintsViolated, "^Infeasible: "),
-        ('recall(g == "a") >= 1.05 * recall()', ConfidenceNotReached, "^Feasible on .*90% asked"),
+        ('recall(g == "a") >= 1.4 * recall()', ConfidenceNotReached, "^Feasible on .*90% asked"),
     ],
 )  # fmt: skip
 def test_what_was_not_reached_is_warned_of_in_the_first_words(constraints, category, words):

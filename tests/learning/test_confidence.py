@@ -1,6 +1,5 @@
 """Errors against derivatives and loops over rows, and claims against new rows."""
 
-
 import numpy as np
 import pytest
 

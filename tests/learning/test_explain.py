@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import linprog
 
 import ratebound as rb
-from ratebound.learning.explain import explain
+from ratebound.learning.explain import Explanation, explain
 
 Y = np.array([1, 1, 1, 0, 0, 1])
 ROWS = len(Y)
@@ -185,6 +185,11 @@ def test_it_becomes_plain_data(objective):
         assert explanation.best is None
     data = json.loads(json.dumps(asdict(explanation), allow_nan=False))
     assert data["constraints"][0]["constraint"] == "predicted_positives() <= 40"
+
+
+def test_no_zero_is_negative():
+    explanation = Explanation("error_rate()", (), (), -1e-17, None)
+    assert "error_rate() is at best 0.0000, even" in str(explanation)
 
 
 @pytest.mark.parametrize(

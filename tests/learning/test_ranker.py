@@ -17,17 +17,11 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import ratebound as rb
 from ratebound.learning.classifier import RateConstrainedClassifier
-from ratebound.learning.ranker import (
-    PAIRS,
-    PairRules,
-    RateConstrainedRanker,
-    draw_pairs,
-    measure_standing,
-    ranked_right,
-    score_rows,
-)
+from ratebound.learning.pairs import draw_pairs, measure_standing
+from ratebound.learning.ranker import PairRules, RateConstrainedRanker, score_rows
 from ratebound.learning.status import ConstraintsViolated
 from ratebound.problem.compile import compile_pieces
+from ratebound.rates.sums import PAIRS
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ratebound.learning.status.ConfidenceNotReached"  # 86% for 90%
@@ -120,16 +114,15 @@ def test_no_order_is_worth_more(seed):
         forecast=forecast,
         first=row,
         second=np.roll(row, 1),
+        cells=(np.array([0, 0, 1, 1]), np.array([2, 3, 2, 3])),
         worth=-worth.reshape(1, 4),
-        nearest=np.linalg.pinv([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1.0]]),
-        is_first=np.array([True, True, False, False]),
     )
     gain = stands_first[:, None] * (1 - stands_first) * worth[group[:, None], group]
 
     def measure(order):
         return sum(gain[i, j] for i, j in itertools.combinations(order, 2))
 
-    scores = score_rows(rules.compute_logs(np.ones((1, 1))), forecast, rules.is_first)[0]
+    scores = score_rows(rules.split_worth(np.array([[1.0, 0.0]])), forecast)[0]
     best = max(map(measure, itertools.permutations(range(6))))
     assert measure(np.argsort(-scores)) == pytest.approx(best)
 
@@ -228,39 +221,25 @@ def test_what_no_order_meets_is_named():
         status = fit(bounds, confidence=0.6).status_
     assert not status.feasible
     assert status.confidence < 0.1
-    assert [item.constraint for item in status.constraints if item.conflicts] == bounds
+    assert [item.constraint for item in status.constraints if not item.met] == bounds
 
 
 def test_a_rank_needs_one_row_and_no_random_state_but_its_own():
     X, _, _ = make_rows()
     ranker = fit(GAP.format(0.1))
     together = ranker.decision_function(X)
+    assert np.array_equal(ranker.predict(X), together)
     alone = [ranker.decision_function(X[row : row + 1])[0] for row in range(5)]
     assert together[:5] == pytest.approx(alone, rel=1e-12)  # matrix products may round otherwise
     assert np.array_equal(fit(GAP.format(0.1)).decision_function(X), together)
     assert len(pickle.dumps(ranker)) < 50_000
 
 
-def test_exactly_so_many_come_first():
-    X, _, _ = make_rows()
-    ranker = fit()
-    chosen = ranker.predict(X, exactly=30)
-    scores = ranker.decision_function(X)
-    assert chosen.sum() == 30
-    assert scores[chosen].min() >= scores[~chosen].max()
-    assert np.array_equal(ranker.predict(X), scores)
-    rough = DecisionTreeClassifier(max_depth=1, random_state=0)
-    ranker = fit(model=rough)  # many equal scores
-    shuffled = np.random.default_rng(1).permutation(len(X))
-    chosen = ranker.predict(X, exactly=100)
-    assert np.array_equal(ranker.predict(X[shuffled], exactly=100), chosen[shuffled])
-
-
 # --- what it stands among -------------------------------------------------------------------------
 
 
 def test_objects_and_text_are_the_same():
-    built = ranked_right(rb.where(**{"first.g": "b"}), rb.column("second.g") == "a") >= 0.9
+    built = rb.ranked_right(rb.where(**{"first.g": "b"}), rb.column("second.g") == "a") >= 0.9
     text = 'ranked_right(first.g == "b", second.g == "a") >= 0.9'
     assert rb.parse(text) == built
     assert rb.parse(str(built)) == built
@@ -284,6 +263,19 @@ def test_it_reads_tables_and_stands_in_pipelines_and_searches():
     pipeline = make_pipeline(StandardScaler(), RateConstrainedRanker(GAP.format(0.2)))
     pipeline.fit(X, y, rateconstrainedranker__columns={"g": group})
     assert pipeline.score(X, y) > 0.7
+
+
+def test_clusters_are_not_features():
+    X, y, group = make_rows(400)
+    table = pd.DataFrame(X, columns=list("xzw")).assign(age=X[:, 0], customer=np.arange(400) // 2)
+    ranker = RateConstrainedRanker(GAP.format(0.5), pairs=5000, random_state=0)
+    ranker.fit(table, y, {"g": group}, clusters="customer")
+    assert ranker.features_ == ["x", "z", "w", "age"]
+    assert "does not read 'customer'" in str(ranker.status_)
+    assert str(ranker.status_).count("For lenders: the law may forbid the features 'age'") == 1
+    np.testing.assert_array_equal(
+        ranker.predict(table.drop(columns="customer")), ranker.predict(table)
+    )
 
 
 EQUIVALENCE = "a row twice is dealt to other folds"
@@ -314,7 +306,9 @@ REFUSED = {
     'no row has first.g == "c"': {"constraints": 'ranked_right(first.g == "c") >= 0.5'},
     "ranked_right does not take on=": {"constraints": 'ranked_right(on="pool") >= 0.5'},
     "confidence= takes a number between 0 and 1": {"confidence": 90},
-    "pairs= takes a number above 0": {"pairs": 0},
+    "pairs= takes a number above 1": {"pairs": 0},
+    "no column 'customer'": {"clusters": "customer"},
+    "leave out 'decided'": {"constraints": "ranked_right(decided) >= 0.5"},
     "no two rows with different y": {"y": np.ones(60)},
     "are in one query": {"query": range(60)},
     "whose order is not known": {"y": NO_ORDER},
@@ -332,7 +326,7 @@ def test_what_is_refused(message):
     site = [f"site {number % 30}" for number in range(60)]
     options = {"constraints": BOUND} | REFUSED[message]
     rows = {"X": X, "y": y, "columns": {"g": group, "site": site}}
-    for name in ("X", "y", "query"):
+    for name in ("X", "y", "query", "clusters"):
         if name in options:
             rows[name] = options.pop(name)
     with pytest.raises((ValueError, TypeError), match=message):
@@ -341,8 +335,11 @@ def test_what_is_refused(message):
 
 def test_no_rule_for_rows_takes_a_rate_of_pairs():
     X, y, group = make_rows(60)
-    with pytest.raises(ValueError, match="population 'pairs' is not given"):
-        RateConstrainedClassifier(BOUND).fit(X, y > 0, columns={"g": group})
+    for constraint in (BOUND, "ranked_right(first.g) >= 0.5"):
+        with pytest.raises(ValueError, match=r"is a rate of pairs: use rb.RateConstrainedRanker"):
+            RateConstrainedClassifier(constraint).fit(X, y > 0, columns={"g": group})
+    with pytest.raises(ValueError, match=r"is a rate of pairs: use rb.RateConstrainedRanker"):
+        rb.compile(rb.Problem("1 - ranked_right()"), rb.Population(None, y > 0))
 
 
 def test_a_group_of_one_row_shows_nothing_of_new_rows():

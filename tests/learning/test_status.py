@@ -6,8 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import ratebound as rb
 from ratebound.learning.confidence import Claim, Untestable
 from ratebound.learning.status import (
+    REMEDY,
     ConfidenceNotReached,
     ConstraintStatus,
     ConstraintsViolated,
@@ -16,8 +18,8 @@ from ratebound.learning.status import (
     warn_of_status,
 )
 
-RECALL = ConstraintStatus("recall() >= 0.8", -0.01, 0.02, met=True)
-LOW = ConstraintStatus("positive_rate() <= 0.1", 0.05, 0.01, met=False)
+RECALL = ConstraintStatus("recall() >= 0.8", -0.01, met=True)
+LOW = ConstraintStatus("positive_rate() <= 0.1", 0.05, met=False)
 FEW = Untestable("recall() >= 0.8", rows=12, needed=40)
 
 
@@ -56,7 +58,15 @@ FIRST_WORDS = {
     ),
     "by probabilities": (
         make_status(claim=make_claim(0.35), assumption="the guesses are right"),
-        "Feasible on these rows; if the guesses are right, 35% sure on new rows, 90% asked.",
+        "Feasible on these rows, if the guesses are right; 35% sure on new rows, 90% asked.",
+    ),
+    "by probabilities, on these rows": (
+        make_status(assumption="the guesses are right"),
+        "Feasible on these rows, if the guesses are right.",
+    ),
+    "violated by probabilities": (
+        make_status([LOW], assumption="the guesses are right"),
+        f"Infeasible, if the guesses are right: positive_rate() <= 0.1 is violated by 0.0500. {REMEDY}",
     ),
     "too few rows": (
         make_status([replace(RECALL, met=False)], make_claim(untestable=(FEW,))),
@@ -64,7 +74,7 @@ FIRST_WORDS = {
     ),
     "violated": (
         make_status([RECALL, LOW], make_claim(0.0)),
-        "Infeasible: positive_rate() <= 0.1 misses by 0.05.",
+        f"Infeasible: positive_rate() <= 0.1 is violated by 0.0500. {REMEDY}",
     ),
 }  # fmt: skip
 
@@ -89,8 +99,8 @@ SENTENCES = {
     ),
     "few rows": (
         make_claim(0.95, untestable=(FEW,), reached_all=0.6),
-        "Too few rows could show these, 60% sure with them: "
-        "recall() >= 0.8 (12 rows, at least 40 needed).",
+        "Too few rows to test: recall() >= 0.8 (12 rows, at least 40 needed). All constraints: "
+        "60% sure.",
     ),
 }  # fmt: skip
 
@@ -112,14 +122,31 @@ def test_a_claim_by_probabilities_says_so_first():
 
 def test_an_infeasible_status_claims_nothing_of_new_rows():
     conflicts = [
-        ConstraintStatus(f"rate{index}() <= 0.1", 0.01 * index, 0.01, False, True, relax=0.07)
-        for index in range(1, 9)
+        ConstraintStatus(f"rate{index}() <= 0.1", 0.01 * index, False) for index in range(1, 9)
     ]
     text = str(make_status(conflicts, make_claim(0.0)))
-    assert text.startswith("Infeasible: rate8() <= 0.1 misses by 0.08; rate7()")
-    assert "and 3 more. No rule meets rate1() <= 0.1 and rate2()" in text
-    assert "together: relax by 0.07, or use a stronger model." in text
+    assert text.startswith("Infeasible: rate8() <= 0.1 is violated by 0.0800; rate7()")
+    assert f"and 3 more. {REMEDY}" in text
     assert "sure" not in text
+
+
+def test_a_ratio_misses_by_its_distance_from_the_bound():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 2))
+    y = X[:, 0] + random.normal(size=600) > 0.5
+    half = X[:, 1] > 0
+    constraints = ["precision(half == True) >= 0.9", "recall() >= 0.9"]
+    model = rb.RateConstrainedClassifier(constraints, random_state=0)
+    with pytest.warns(ConstraintsViolated):
+        model.fit(X, y, {"half": half})
+    rules = model.learned_.rules
+    yes = rules.decide(model.model_.weights[None])[0] == 1
+    violations = [item.violation for item in model.status_.constraints]
+    assert violations == pytest.approx([0.9 - y[yes & half].mean(), 0.9 - yes[y].mean()])
+    texts = ["precision(half == True) >= {:.4f}", "recall() >= {:.4f}"]
+    bounds = [0.89 - violation for violation in violations]  # a little more: it is searched again
+    relaxed = [text.format(bound) for text, bound in zip(texts, bounds, strict=True)]
+    assert model.what_if(relaxed).feasible
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 import ratebound as rb
+from ratebound.learning.classifier import RateConstrainedClassifier
 from ratebound.learning.floors import SEARCHED, cut_scores, measure_confidences, read_share
 from ratebound.learning.status import ConfidenceNotReached, ConstraintsViolated
 from ratebound.learning.threshold import ConstrainedThresholdClassifier
@@ -288,6 +289,29 @@ def test_the_cheapest_threshold_that_is_sure_enough_is_chosen():
     assert plain.status_.confidence is None
 
 
+@pytest.mark.parametrize(("constraint", "label"), [
+    ("recall() >= 0.8", 1),
+    ("true_negative_rate() >= 0.8", 0),
+    ('recall(g == "a") >= 0.7', 1),
+])  # fmt: skip
+def test_the_classifier_takes_the_same_floor_for_one_constraint(constraint, label):
+    X, y, columns = make_rows(900)
+    model = RateConstrainedClassifier(constraint, random_state=0).fit(X, y, columns)
+    rules = model.learned_.rules
+    assert len(rules.compiled.rows) == 1
+    (decisions,) = rules.decide(model.model_.weights[None])
+    rows = (y == label) & ((columns["g"] == "a") | ("g" not in constraint))
+    hits = int((decisions == label)[rows].sum())
+    bound = float(constraint[-3:])
+    p = binomtest(hits, int(rows.sum()), bound, alternative="greater").pvalue
+    assert p <= 0.1
+    assert model.status_.claim.reached == pytest.approx(1 - p)
+    assert model.prices()[0].objectives
+    both = RateConstrainedClassifier([constraint, "positive_rate() >= 0.1"], random_state=0)
+    claim = both.fit(X, y, columns).status_.claim
+    assert claim.reached != pytest.approx(1 - p)
+
+
 def test_a_confidence_that_no_threshold_reaches_is_claimed_as_it_is():
     scores, y = make_scores(60, 0)
     with pytest.warns(ConfidenceNotReached, match="90% asked"):
@@ -298,7 +322,7 @@ def test_a_confidence_that_no_threshold_reaches_is_claimed_as_it_is():
 
 def test_one_decision_for_all_rows_is_warned_of():
     scores, y = make_scores(40, 0)
-    with pytest.warns(UserWarning, match="Every row is decided alike, 0"):
+    with pytest.warns(UserWarning, match="Every row gets the decision 0"):
         model = fit_scores(scores, y, "precision() >= 0.95", objective="maximize recall()")
     assert model.best_threshold_ == np.inf
     assert not model.predict(scores[:, None]).any()
@@ -619,27 +643,32 @@ def test_a_certificate_on_rows_that_it_never_saw():
         LogisticRegression(), "recall() >= 0.7", objective="maximize precision()", random_state=0
     )
     model.fit(X[:1500], y[:1500])
-    certificate = model.certify(rb.Population(X[1500:], y[1500:]))
+    certificate = model.certify(X[1500:], y[1500:])
     hits = int(model.predict(X[1500:])[y[1500:] == 1].sum())
     p = binomtest(hits, int(y[1500:].sum()), 0.7, alternative="greater").pvalue
     assert certificate.holds == (p <= 0.05)
     assert certificate.promises[0].p_value == pytest.approx(p, rel=1e-6)
+    audit = model.audit(X[1500:], y[1500:])
+    assert audit.promises[0].value == pytest.approx(hits / y[1500:].sum())
+    ids = {"customer": np.repeat(np.arange(750), 2)}
+    clustered = model.audit(X[1500:], y[1500:], ids, clusters="customer")
+    assert clustered.promises[0].value == audit.promises[0].value
 
 
 # --- bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("change", "error", "words"), [
-    ({"y": np.zeros(100)}, ValueError, "1 class"),
+    ({"y": np.zeros(100)}, ValueError, "one class"),
     ({"y": np.arange(100) % 3}, ValueError, "Only binary .* positive_label=0"),
     ({"y": [1] + [0] * 99}, ValueError, "no row of class 1.*cv='prefit'"),
     ({"y": None}, ValueError, "y"),
     ({"y": [1, 0] * 49}, ValueError, "100 rows.* 98"),
     ({"estimator": LinearSVC(), "response_method": "predict_proba"}, AttributeError, "LinearSVC"),
     ({"response_method": "predict"}, ValueError, "response_method= takes .*'decision_function'"),
-    ({"constraints": "roc_auc() >= 0.8"}, ValueError, "roc_auc.*ProxyLagrangianClassifier"),
-    ({"constraints": "recall(at=0.3) >= 0.8"}, ValueError, "at=.*ProxyLagrangianClassifier"),
-    ({"constraints": rb.constraint(lambda m, r: 0.0, name="gap")}, ValueError, "ProxyLagrangian"),
+    ({"constraints": "roc_auc() >= 0.8"}, ValueError, "roc_auc.*rb.play"),
+    ({"constraints": "recall(at=0.3) >= 0.8"}, ValueError, "at=.*rb.play"),
+    ({"constraints": rb.constraint(lambda m, r: 0.0, name="gap")}, ValueError, "rb.play"),
     ({"constraints": 'recall(sex == "F") >= 0.8'}, ValueError, "no column 'sex'"),
     ({"constraints": 'recall(g == "c") >= 0.8'}, ValueError, 'no row has g == "c"'),
     ({"constraints": 'positive_rate(on="pool") <= 0.2'}, ValueError, "pool"),
@@ -647,6 +676,9 @@ def test_a_certificate_on_rows_that_it_never_saw():
     ({"constraints": "referred() <= 0.1"}, ValueError, "no row can be referred"),
     ({"confidence": 90}, ValueError, "confidence= takes a number between 0 and 1"),
     ({"refer": ""}, ValueError, "refer= takes a text"),
+    ({"refer": "1", "y": np.array(["0", "1"] * 50)}, ValueError, "refer='1' is one of the labels"),
+    ({"estimator": LinearSVC}, TypeError, r"estimator= takes a classifier, as in Logistic"),
+    ({"estimator": "linear"}, TypeError, "got 'linear'"),
     ({"cv": "prefit"}, NotFittedError, "not fitted"),
     ({"cv": 1}, ValueError, "at least one"),
     ({"positive_label": 7}, ValueError, r"positive_label=7 is not one of the labels \[0, 1\]"),
@@ -671,7 +703,7 @@ def test_scores_and_weights_that_are_no_numbers():
         model.predict(scores)
     model = ConstrainedThresholdClassifier(LogisticRegression())
     for weights in (np.full(100, np.nan), -np.ones(100), np.zeros(100), np.ones(7)):
-        with pytest.raises(ValueError, match="weights"):
+        with pytest.raises(ValueError, match="weight"):
             model.fit(X, y, sample_weight=weights)
 
 
@@ -682,22 +714,29 @@ def test_arguments_that_fit_does_not_have():
         model.fit(X, y, monitor=print)
     with pytest.raises(ValueError, match="clusters has the shape"):
         model.fit(X, y, clusters=[1, 2])
+    with pytest.raises(ValueError, match="no column 'customer'"):
+        model.fit(X, y, clusters="customer")
     for method in (model.predict, model.predict_proba, model.decision_function, model.certify):
         with pytest.raises(NotFittedError):
             method(X)
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="clusters has the shape"):
+        model.fit(X, y, clusters=[1, 2])
+    with pytest.raises(NotFittedError):  # it would decide by a model that is not the one asked for
+        model.predict(X)
 
 
 def test_constraints_that_conflict_give_the_nearest_threshold_and_a_warning():
     scores, y = make_scores(300, 0)
     constraints = ["recall() >= 0.99", "positive_rate() <= 0.2"]
-    with pytest.warns(ConstraintsViolated, match="misses by"):
+    with pytest.warns(ConstraintsViolated, match="is violated by"):
         model = fit_scores(scores, y, constraints)
     worst = []
     for decisions in list_decisions(scores):
         worst.append(max(0.99 - decisions[y == 1].mean(), decisions.mean() - 0.2))
     violations = [item.violation for item in model.status_.constraints]
     assert max(violations) == pytest.approx(min(worst))
-    assert all(item.conflicts for item in model.status_.constraints)
+    assert not all(item.met for item in model.status_.constraints)
     with pytest.raises(ValueError, match="no model meets this"):
         fit_scores(scores, y, "recall() >= 1.2")
 

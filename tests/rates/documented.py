@@ -12,7 +12,7 @@ SPAN = re.compile(r"`([^`\n]+)`")
 PARSED = re.compile(r"""rb\.parse\((?:"([^"]+)"|'([^']+)')\)""")
 DEFINED = re.compile(r"""rb\.(?:rate|ratio)\(\s*"(\w+)"|def (\w+)\(groups""")
 COMPARISON = re.compile(r"-?[\w.]+.*\(.*[<>]=")
-ELSEWHERE = ("rb.", "...", "ranked_right", "pairwise_accuracy")  # rates of pairs: the ranker's
+ELSEWHERE = ("rb.", "...")
 
 
 def documented_texts() -> list[str]:

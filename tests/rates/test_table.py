@@ -32,6 +32,7 @@ FORMULAS = {
     "win_loss_ratio": "#(ŷ==y & v!=y) / #(ŷ!=y & v==y)",
     "cost": "(10 #(~ŷ & y) + #(ŷ & ~y)) / #(1)",
     "roc_auc": "mean across thresholds of #(ŷ & y) / #(y)",
+    "ranked_right": "#(ŷ) / #(1)",
     # counts
     "predicted_positives": "#(ŷ)",
     "predicted_negatives": "#(~ŷ)",
@@ -98,6 +99,7 @@ TAKES = {
     "f_score": "of beta by on at",
     "roc_auc": "of on bins",
     "referred": "on at",
+    "ranked_right": "",
 }
 
 

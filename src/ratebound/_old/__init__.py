@@ -17,39 +17,30 @@ _NAMES = {
     "certifying.monitor": "Alarm Monitor",
     "certifying.rows_needed": "rows_needed RowsNeeded",
     "estimators.change_plan": "ChangePlan",
-    "estimators.choices": "Training",
-    "estimators.classifier": "RateConstrainedClassifier",
-    "estimators.explaining": "explain",
-    "estimators.explanation": "Explanation",
-    "estimators.planning": "Plan plan",
     "estimators.policy": "load Policy",
-    "estimators.ranker": "RateConstrainedRanker",
     "estimators.release": "Release",
     "estimators.scoring": "make_scorer",
-    "estimators.tuned": "TunedThreshold",
     "game.game": "Game",
     "game.learner": "Answering Descending Differentiating Fit Growing Learner",
     "game.players": "ExternalRegret Lagrangian Multipliers Player SwapRegret",
     "game.players_by_fits": "CuttingPlane Grid",
     "game.rounds": "play",
-    "game.rules": "Folds Keep Rules Stop",
+    "game.rules": "Keep Rules Stop",
     "game.scorer": "register_scorer Scorer",
     "game.trace": "Trace",
     "learners.boosted": "Boosted",
     "learners.lattice": "check_monotone Lattice",
     "learners.linear": "Linear",
     "learners.oracle": "Oracle",
-    "learners.plug_in": "PlugIn",
     "learners.snapshots": "trace_of",
     "learners.torch": "MLP Torch",
     "problem.compiled": "Compiled",
     "problem.compiling": "compile",
-    "problem.pairs": "Pairs",
     "problem.population": "Population",
     "problem.rows": "Rows",
     "problem.problem": "Problem",
     "rates.alike": "equal",
-    "rates.beyond_sums": "g_mean h_mean kl_divergence largest smallest",
+    "rates.beyond_sums": "largest smallest",
     "rates.expressions": "Area Constraint Expression Rate Ratio",
     "rates.goals": """
         accurate_coverage decision_rule egregious_examples equal_accuracy equal_opportunity
@@ -57,23 +48,19 @@ _NAMES = {
         no_lost_benefits not_worse_off statistical_parity steering_examples""",
     "rates.general": "constraint",
     "rates.grouping": "Goal",
-    "rates.guesses": "Guessed guessed",
     "rates.naming": "rate ratio",
     "rates.ranges": "Range",
     "rates.stating": "goal",
     "rates.subsets": "column decided missing Subset where",
     "rates.text": "parse",
     "solution.certificate": "Certificate",
-    "solution.determinize": "Determined determinize",
     "solution.duality": "duality_gap",
-    "solution.leveling": "at_levels",
     "solution.mixture": "Mixture",
     "solution.price": "Price",
     "solution.prices": "price",
     "solution.reasons": "Reasons",
     "solution.solutions": "average best_iterate last_iterate select shrink",
     "solution.status": "Status",
-    "solution.thresholds": "thresholds",
     "tables.treatments": "Features",
     "tables.inspecting": "inspect Inspection",
     "tables.parquet": "Parquet",
@@ -81,11 +68,11 @@ _NAMES = {
 # The names that `dir(rb)` lists: what most programs need. Rates are listed in `rb.rates`, goals in
 # `rb.goals`, and the parts of training in `rb.game`; each is also a name of the package itself.
 _FIRST = """
-    Boosted ChangePlan Features Game Lattice Linear MLP Monitor Oracle Pairs Parquet PlugIn Population
-    Problem RateConstrainedClassifier RateConstrainedRanker Torch Training TunedThreshold audit average
-    best_iterate certify column compile constraint datasets equal explain game goal goals guessed
-    inspect last_iterate load make_scorer missing parse plan play plot_convergence plot_trade_off price
-    rate rates ratio rows_needed select shrink thresholds trace_of where"""
+    Boosted ChangePlan Features Game Lattice Linear MLP Monitor Oracle Parquet Population
+    Problem Torch audit average
+    best_iterate certify column compile constraint datasets equal game goal goals
+    inspect last_iterate load make_scorer missing parse play plot_convergence plot_trade_off price
+    rate rates ratio rows_needed select shrink trace_of where"""
 _PLACES = {name: place for place, names in _NAMES.items() for name in names.split()}
 _ROOMS = {*(place.partition(".")[0] for place in _NAMES), "base", "datasets"}
 

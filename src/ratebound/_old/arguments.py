@@ -13,11 +13,9 @@ from ratebound._old.base.choices import (
     CONFIDENCE,
     EXPERIMENTS,
     FAIL_ON,
-    METHODS,
     MODELS,
     PLAYERS,
     PROXIES,
-    SOLUTIONS,
     SPENDING,
     TEMPLATES,
 )
@@ -41,14 +39,14 @@ EXAMPLE = """example:
   ratebound reproduce adult
 
 exit status:
-  0    no promise is shown to be broken (predict, inspect, convert, reproduce: everything is written;
-       serve: it was asked to stop)
-  1    some promise is shown to be broken (train: or no model keeps them all; certify: some promise is
-       not shown to hold; release: refused; explain: no classifier could keep them all);
+  0    no constraint is shown to be violated (predict, inspect, convert, reproduce: everything is
+       written; serve: it was asked to stop)
+  1    some constraint is shown to be violated (train: or training could not meet them all; certify: one
+       is not shown to hold; release: refused; explain: no classifier could meet them all);
        --fail-on changes this
   2    bad usage or input
   3    another failure: no space left, out of memory, a bug in ratebound
-  130  interrupted: train has written the model so far, if any; reproduce, the games that had ended
+  130  interrupted: train has written the best model so far, if any; reproduce, the games that had ended
   141  the reader of the output has closed it, as head does
   143  terminated"""
 
@@ -58,7 +56,7 @@ class _Parser(argparse.ArgumentParser):
         if message.startswith("unrecognized arguments:") and any(
             sign in message for sign in (">=", "<=")
         ):
-            message += ": give --require before each promise"
+            message += ": give --require before each constraint"
         self.exit(BAD_INPUT, f"{self.prog}: {printable(message)} (see {self.prog} --help)\n")
 
 
@@ -92,7 +90,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     with_model = not any(word.partition("=")[0] == "--decision" for word in words)
     whole = _Parser(
         prog="ratebound",
-        description="Train classifiers to keep promises, and check whether they do.",
+        description="Train classifiers that meet constraints on their rates, and test whether they do.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -130,40 +128,27 @@ def _add_train(commands: Any) -> None:
     add(
         "--holdout-by-label",
         action="store_true",
-        help="hold out the same rows whatever is promised: by label alone, not of every group",
+        help="hold out the same rows for any constraints: by label alone, not of every group",
     )
     add(
         "--confidence",
         type=_probability,
         metavar="P",
-        help=f"confidence that all promises hold on new rows (default {CONFIDENCE}), or none",
-    )
-    add(
-        "--method",
-        choices=METHODS,
-        help="how to train: plug-in learns what each promise costs, and solves for one rule; game "
-        "trains against multipliers; auto (default) is plug-in if possible, and game otherwise",
+        help=f"confidence that all constraints hold on new rows (default {CONFIDENCE}), or none",
     )
     add(
         "--groups",
         metavar="COLUMN",
-        help="which rows belong together, such as one customer's (default: each row is independent)",
+        help="which rows were drawn together, such as one customer's (default: each row alone)",
     )
-    add("--certify", type=float, metavar="SHARE", help="share of the rows to certify the promises on")
-    add("--epochs", type=int, metavar="N", help="for game: passes over the rows (40), or trees (100)")
-    add("--max-time", type=float, metavar="SECONDS", help="stop training after this many seconds")
+    add("--certify", type=float, metavar="SHARE", help="share of the rows to certify the model on")
+    add(
+        "--max-time",
+        type=float,
+        metavar="SECONDS",
+        help="search for no better rule after this many seconds; models are trained in any case",
+    )
     add("--force", action="store_true", help="replace the model in that folder, if there is one")
-    add("--resume", action="store_true", help="continue an interrupted run with the same arguments")
-    add(
-        "--player",
-        choices=PLAYERS,
-        help="for game: the algorithm that sets the multipliers (default auto)",
-    )
-    add(
-        "--solution",
-        choices=SOLUTIONS,
-        help="for game: how to make a model of the iterates (default shrink)",
-    )
     _add_fail_on(train)
 
 
@@ -176,23 +161,16 @@ def _probability(text: str) -> float | str:
 
 
 def _add_explain(commands: Any) -> None:
-    _add_problem(_command(commands, "explain", "tell whether promises can be kept, and at what price"))
+    _add_problem(_command(commands, "explain", "say whether constraints can be met, and what they cost"))
 
 
 def _add_problem(command: argparse.ArgumentParser) -> None:
     """What training and explaining have in common."""
     _add_table(command)
     add = command.add_argument
-    add("--require", metavar="PROMISE", action="append", help="a promise to keep; may be repeated")
+    add("--require", metavar="CONSTRAINT", action="append", help="a constraint; may be repeated")
     add("--minimize", metavar="RATE", help="the objective, such as error_rate(), the default")
     add("--maximize", metavar="RATE", help="an objective to maximize instead, such as f_score()")
-    add(
-        "--guessed",
-        metavar="WORDS",
-        action="append",
-        help="what is known about a guessed or missing group, such as 'race: p_black, p_white', 'race: "
-        "audited = race_seen' or 'race: missing = anything'; may be repeated",
-    )
     add("--model", choices=MODELS, help="what to train (default linear)")
     add("--known", **COLUMNS, help="columns known at prediction time, to set thresholds by")
     add("--population", **POPULATION)
@@ -208,7 +186,7 @@ def _add_table(command: argparse.ArgumentParser) -> None:
     add("--refer", metavar="NAME", help="the name of the decision that refers a row to a person")
     add("--drop-unlabelled", action="store_true", help="leave out rows without a label")
     add("--features", **COLUMNS, help="columns the model sees (default: all but the label)")
-    add("--exclude", **COLUMNS, help="columns the model must not see; promises may use them")
+    add("--exclude", **COLUMNS, help="columns the model must not see; constraints may name them")
     add("--categorical", **COLUMNS, help="columns whose numbers are codes of categories")
     add("--weight", metavar="COLUMN", help="a column with the weight of each row")
     _add_reading(command)
@@ -452,7 +430,7 @@ COLUMNS: Any = {"nargs": "+", "action": "extend", "metavar": "COLUMN"}  # a b, o
 POPULATION: Any = {
     "action": _NamedFile,
     "metavar": "NAME=FILE",
-    "help": 'another table, for promises with on="NAME"; may be repeated',
+    "help": 'another table, for constraints with on="NAME"; may be repeated',
 }
 
 
@@ -507,8 +485,8 @@ def _add_fail_on(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--fail-on",
         choices=FAIL_ON,
-        help="when to exit with 1: if a promise is shown to be broken (default), also if one is not "
-        "shown to hold, or only if training could not keep them all",
+        help="when to exit with 1: if a constraint is shown to be violated (default), also if one is "
+        "not shown to hold, or only if training could not meet them all",
     )
 
 

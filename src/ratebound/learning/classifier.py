@@ -10,11 +10,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ratebound.learning.features import average_over_fits, fit_encoding, stack_rows, take_rows
+from ratebound._bridge import digest_table, list_sources
+from ratebound.learning.evidence import CERTIFIED, DECISION, OF_KNOWN_GROUPS, Audited, judge
+from ratebound.learning.features import (
+    average_over_fits,
+    encode_rows,
+    find_typical,
+    fit_encoding,
+    stack_rows,
+    take_rows,
+)
 from ratebound.learning.given import (
     Columns,
     Constraints,
@@ -29,8 +39,6 @@ from ratebound.learning.given import (
     read_clusters,
     read_labels,
     read_population,
-    read_weights,
-    split_rows,
 )
 from ratebound.learning.learning import (
     INTERRUPTED,
@@ -46,9 +54,9 @@ from ratebound.learning.learning import (
 )
 from ratebound.learning.models import fit_clone, make_label_model
 from ratebound.learning.options import (
+    FEATURES,
     FUNCTION,
     NAME_OR_NAMES,
-    NAMES,
     TEXT,
     Check,
     MethodAndOption,
@@ -80,21 +88,19 @@ CHECKS = {
     "known": NAME_OR_NAMES,
     "refer": TEXT,
     "certify": number(above=0, below=1),
-    "features": NAMES,
+    "features": FEATURES,
     "uncertain": Check(lambda value: isinstance(value, UncertainGroup), "rb.uncertain_group(...)"),
     "time_limit": number(above=0),
     "progress": FUNCTION,
 }
+NO_MARGIN = "This is without a margin for new rows."
 UNCONSTRAINED = "minimize error_rate()"  # a problem that the plain model solves
 NOT_CERTIFIED = "No rule passed its test: the certificate is of the safest rule that was tried."
-DECISION = "(decision)"  # the column of decisions, for evidence
 NEGATIVE = ("no", "nein", "non", "nao", "não", "nie", "rejected", "refused", "unpaid", "failed")
-ROWS_TO_CHECK = 385  # of a group, whose rates are then known to within .05 with a confidence of .95
-CERTIFIED = 0.95  # the confidence of a certificate, if none was asked for
 ARGUMENTS = ("columns", "sample_weight", "clusters")
 
 
-class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
+class RateConstrainedClassifier(Audited, ClassifierMixin, BaseEstimator):
     """Train the cheapest model that meets rate constraints, and say how sure it is on new rows.
 
     It is a scikit-learn classifier, for `Pipeline`, `GridSearchCV` and `cross_validate`. Decisions
@@ -121,9 +127,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     certify : float, default=None
         The share of rows, such as 0.3, that is kept for a certificate: the cheapest of safer and
         safer rules that passes its test is deployed.
-    features : list of str, default=None
-        The columns that the model reads. By default all but a live model's decisions, amounts,
-        clusters, and the columns of `uncertain`.
+    features : list of str, or Features, default=None
+        The columns of a table that the model reads; ``rb.Features(...)`` also says which hold
+        categories. By default all but a live model's decisions, amounts, clusters, the columns of
+        `uncertain`, ids, and columns that never vary.
     uncertain : UncertainGroup, default=None
         A group that is known by probabilities only, ``rb.uncertain_group(...)``.
     positive_label : label, default=None
@@ -164,7 +171,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     >>> model = RateConstrainedClassifier(constraint, random_state=0)
     >>> print(model.fit(income[:, None], repays, columns={"sex": sex}).status_)
     Feasible on these rows. ...
-    >>> model.predict([[1.0], [5.0]])
+    >>> model.predict([[1.0], [4.0]])
     array([False,  True])
     """
 
@@ -183,7 +190,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         known: str | Sequence[str] | None = None,
         refer: str | None = None,
         certify: float | None = None,
-        features: Sequence[Name] | None = None,
+        features: Any = None,
         uncertain: UncertainGroup | None = None,
         positive_label: Any = None,
         time_limit: float | None = None,
@@ -214,7 +221,10 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return options by name; the attribute `certify` is the method."""
-        return super().get_params(deep) | {"certify": vars(self)["certify"]}
+        return super().get_params(deep) | {"certify": self._share}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")  # the status comes after the certificate
 
     def __getstate__(self) -> Any:
         """Return the state without what was learned of each training row."""
@@ -256,7 +266,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             Itself, fitted. A warning says what was not reached.
         """
         started = time.monotonic()
-        for name in ("certificate_", "learned_"):  # of an earlier fit
+        for name in ("model_", "certificate_", "learned_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         check_options(self, CHECKS)
         check_order(X, y, columns)
@@ -264,18 +274,18 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         check_populations(self.problem_, populations, ARGUMENTS)
         X = check_rows(self, X, reset=True)
         y = read_labels(y, X.shape[0])
-        weights = read_weights(sample_weight, len(y))
         self.classes_ = np.unique(y)
         self._check_names()
+        rows = self._read_rows(X, y, columns, weights=sample_weight)
+        self._fit_encoding(X, rows.weights, clusters)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._fit_encoding(X, clusters)
         if str(self.problem_) == UNCONSTRAINED and self.refer is None:
-            return self._fit_plain(X, y, weights, seed)
-        read = self._read({FIRST: (X, y, columns, weights), **populations})
+            return self._fit_plain(X, rows, seed)
+        read = {FIRST: Read(X, rows), **self._read(populations)}
         sample = self._make_sample(read, clusters)
         kept_apart = None
         if self._share is not None:
-            sample, kept_apart = self._keep_apart(self._share, sample, read, seed)
+            sample, kept_apart = self._keep_apart(sample, read, seed)
         self.learned_ = learn_rules(
             sample,
             self.model,
@@ -284,8 +294,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             jobs=self.n_jobs,
             progress=self.progress,
         )
-        limit = np.inf if self.time_limit is None else self.time_limit
-        self._deploy(Search(self.learned_.rules, started + limit), kept_apart)
+        deadline = started + (self.time_limit or np.inf)
+        self._deploy(Search(self.learned_.rules, deadline), kept_apart)
         warn_of_status(self.status_)
         return self
 
@@ -294,6 +304,11 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if self.refer in self.classes_.tolist():
             raise ValueError(
                 f"refer={self.refer!r} is one of the labels: leave out rows that were referred"
+            )
+        if self.positive_label is not None and len(self.labels_) > 2:
+            raise ValueError(
+                f"positive_label= is of two labels, and y has {len(self.labels_)}: name the label in "
+                "constraints, as in recall(of=...)"
             )
         yes = self.labels_[-1]
         if self.positive_label is None and str(yes).strip().casefold() in NEGATIVE:
@@ -307,60 +322,48 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         if self.uncertain.column in known:
             raise ValueError(f"known= names {self.uncertain.column!r}, which is uncertain")
         if self._share is not None:
-            self._check_certain()
+            raise ValueError(OF_KNOWN_GROUPS)
 
     @property
-    def _share(self) -> float | None:
+    def _share(self) -> Any:
         """The option `certify`."""
         return vars(self)["certify"]
 
-    def _fit_encoding(self, X: Rows, clusters: Any) -> None:
+    def _fit_encoding(self, X: Rows, weights: Any, clusters: Any) -> None:
         """Fit what the model reads, and say what it does not read."""
         not_features: set[Name] = {clusters} if isinstance(clusters, str) else set()
         if self.uncertain is not None:
             not_features |= {self.uncertain.column, *self.uncertain.probabilities.values()}
-        self.features_, left_out = choose_features(X, self.problem_, self.features, not_features)
-        is_named = isinstance(self.model, str)
-        self.encoding_ = fit_encoding(X, self.features_, self._make_model(X), is_named)
+        chosen, left_out = choose_features(X, self.problem_, self.features, not_features)
+        self.encoding_ = fit_encoding(X, chosen, self.model, weights)
+        self.features_ = list(dict.fromkeys(list_sources(self.encoding_)))
         self._remarks = describe_features(self.features_, left_out)
         self._assumption = ""
         if left_out:
             warnings.warn(self._remarks[0], stacklevel=3)
 
-    def _make_model(self, X: Rows) -> Any:
-        return make_label_model(self.model, X.shape[0], sparse=hasattr(X, "tocsr"))
-
-    def _fit_plain(
-        self,
-        X: Rows,
-        y: Any,
-        weights: Any,
-        seed: int,
-    ) -> Any:
+    def _fit_plain(self, X: Rows, rows: Population, seed: int) -> Any:
         """Fit the model as it is: nothing else is asked."""
-        model = self._make_model(X) if isinstance(self.model, str) else self.model
-        codes = self._label_of_class[np.searchsorted(self.classes_, y)]
-        fit = fit_clone(model, self.encoding_(X), codes, weights, seed)
-        self.model_ = PlainModel(fit, len(self.classes_))
+        features = encode_rows(self.encoding_, X)
+        self.typical_ = find_typical(features)
+        model = self.model
+        if isinstance(model, str):
+            model = make_label_model(model, len(rows), issparse(features))
+        codes = rows.class_indices(None, tuple(self.labels_))
+        self.digest_ = digest_table(features, codes)
+        fit = fit_clone(model, features, codes, rows.weights, seed)
+        self.model_ = PlainModel(fit, len(self.labels_))
         self.constraints_ = ()
-        remarks = tuple(self._remarks)
-        self.status_ = Status("error_rate()", np.nan, np.nan, (), None, remarks)
+        self.status_ = Status("error_rate()", np.nan, np.nan, (), None, tuple(self._remarks))
         return self
-
-    def _read(self, populations: Mapping[str, Any]) -> dict[str, Read]:
-        """Return rows by population: a table, or a tuple of it, labels, columns and weights."""
-        read = {}
-        for name, rows in populations.items():
-            table, labels, columns, weights = split_rows(rows)
-            table = check_rows(self, table)
-            options = {"classes": self.labels_, "refer": self.refer, "weights": weights}
-            read[name] = Read(table, columns, read_population(table, labels, columns, **options))
-        return read
 
     def _make_sample(self, read: Mapping[str, Read], clusters: Any) -> Sample:
         """Return the rows to learn from, with a copy for each value of an uncertain group."""
         populations = {name: item.rows for name, item in read.items()}
-        features = [self._encode(item.table) for item in read.values()]
+        features = [encode_rows(self.encoding_, item.table) for item in read.values()]
+        self.typical_ = find_typical(features[0])
+        codes = populations[FIRST].class_indices(None, tuple(self.labels_))
+        self.digest_ = digest_table(features[0], codes)
         if clusters is not None:
             clusters = read_clusters(clusters, populations[FIRST])
         if self.uncertain is not None:
@@ -369,12 +372,14 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             clusters = row if clusters is None else clusters[row]
             features[0] = take_rows(features[0], row)
             populations[FIRST] = copies
-            self._describe_uncertainty(self.uncertain.column, copies)
+            self._assumption = f"the probabilities of {self.uncertain.column!r} are right"
         if len(read) > 1 and clusters is not None:
             raise ValueError(
                 "clusters= and uncertain= are of rows of one population: give no others"
             )
         sample = read_sample(self.problem_, populations, stack_rows(features), clusters)
+        if self.uncertain is not None:
+            self._remarks.append(self.uncertain.describe_check(sample.compiled))
         counted: Any = populations[FIRST].cache  # the columns that constraints read
         groups = [name for name in self.features_ if name in counted]
         if groups:
@@ -383,64 +388,56 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             )
         return sample
 
-    def _describe_uncertainty(self, column: Name, copies: Population) -> None:
-        """Note what a claim rests on, and how many rows would check it."""
-        weights = np.bincount(copies.encode(column).codes, copies.row_weights)
-        rows = np.ceil(ROWS_TO_CHECK * weights.sum() / weights.min())
-        self._assumption = f"the probabilities of {column!r} are right"
-        self._remarks.append(
-            f"To check the probabilities, learn {column!r} of about {rows:,.0f} random rows: that "
-            "shows the rates of each group to within 0.05."
-        )
-
     def _keep_apart(
         self,
-        share: float,
         sample: Sample,
         read: Mapping[str, Read],
         seed: int,
-    ) -> tuple[Sample, dict[str, Any]]:
+    ) -> tuple[Sample, dict[str, Read]]:
         """Split rows into those to learn from, and those to certify on."""
-        mask = draw_rows(sample, share, seed)
+        mask = draw_rows(sample, self._share, seed)
         kept_apart = {}
         start = 0
-        for name, (table, _, rows) in read.items():
+        for name, (table, rows) in read.items():
             index = np.flatnonzero(mask[start : start + len(rows)])
             start += len(rows)
-            part = rows.select(index)
-            kept_apart[name] = take_rows(table, index), part.y, part.columns, part.weights
+            kept_apart[name] = Read(take_rows(table, index), rows.select(index))
         try:
             return sample.select(~mask), kept_apart
         except ValueError as error:
-            raise ValueError(f"certify={share}: {error}") from None
+            raise ValueError(f"certify={self._share}: {error}") from None
 
-    def _deploy(self, search: Search, kept_apart: Mapping[str, Any] | None = None) -> None:
+    def _deploy(self, search: Search, kept_apart: Mapping[str, Read] | None = None) -> None:
         """Choose a rule among those learned, and say how it stands."""
         learned = self._get_learned()
+        confidence, share = self.confidence, None
+        if kept_apart is not None:
+            confidence, share = self.confidence or CERTIFIED, self._share
         try:
-            choices = learned.list_choices(self.confidence, search)
+            choices = learned.list_choices(confidence, search, share)
         except KeyboardInterrupt:
             search.stopped = INTERRUPTED
-            choices = learned.list_choices(self.confidence, search)
+            choices = learned.list_choices(confidence, search, share)
         choice = choices[0]
         if kept_apart is not None:
             choice = self._certify_cheapest(choices, kept_apart)
         self.model_ = learned.make_model(choice.rule)
         self.margins_ = choice.margins
         self.constraints_ = learned.rules.compiled.rows
-        status = make_status(learned.rules, choice.rule, choice.claim, learned.influence)
+        status = make_status(learned.rules, choice.rule, choice.claim)
         remarks = (*status.remarks, *self._remarks)
         if search.stopped:
             warnings.warn(search.stopped, RuntimeWarning, stacklevel=3)
             remarks = (search.stopped, *remarks)
         self.status_ = replace(status, remarks=remarks, assumption=self._assumption)
 
-    def _certify_cheapest(self, choices: Sequence[Choice], rows: Mapping[str, Any]) -> Choice:
+    def _certify_cheapest(self, choices: Sequence[Choice], read: Mapping[str, Read]) -> Choice:
         """Return the cheapest choice that passes, tested from the safest on until one fails."""
         passed = None
         for choice in reversed(choices):
             self.model_ = self._get_learned().make_model(choice.rule)
-            certificate = self._gather("certify", rows, confidence=self.confidence or CERTIFIED)
+            options: Any = {"decisions": DECISION, "confidence": self.confidence or CERTIFIED}
+            certificate = judge("certify", self.problem_, self._decide(read), **options)
             if passed is None or certificate.holds:
                 self.certificate_ = certificate
             if not certificate.holds:
@@ -453,32 +450,9 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     # --- classes ---
 
     @property
-    def labels_(self) -> list[Any]:
-        """The labels in order, with the one that means yes last."""
-        labels = self.classes_.tolist()
-        positive = self.positive_label
-        if positive is None:
-            return labels
-        if len(labels) != 2 or positive not in labels:
-            raise ValueError(f"positive_label={positive!r} is not one of two labels {labels}")
-        return labels if labels[1] == positive else labels[::-1]
-
-    @property
-    def _label_of_class(self) -> Any:
-        """The index among `labels_` of every class in `classes_`."""
-        labels = self.labels_
-        return np.array([labels.index(label) for label in self.classes_.tolist()])
-
-    @property
-    def _yes_is_first(self) -> bool:
-        return bool(self._label_of_class[0])
-
-    @property
-    def decisions_(self) -> Any:
-        """All decisions: the labels, yes last, and the referral if there is one."""
-        if self.refer:
-            return np.array([*self.labels_, self.refer], dtype=object)
-        return np.array(self.labels_)
+    def _sign(self) -> int:
+        """-1 if `labels_` are `classes_` in the other order."""
+        return 1 if self.labels_[0] == self.classes_[0] else -1
 
     # --- deciding ---
 
@@ -493,8 +467,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : data frame, array or sparse matrix
-            The rows. Columns of a data frame may be in any order.
+        X : data frame, array, sparse matrix, dictionary or list of dictionaries
+            The rows. Columns of a data frame may be in any order; a dictionary is one row.
         columns : data frame or mapping, default=None
             The columns of `known` that are not in `X`; with `exactly`, the columns of constraints.
         exactly : int, default=None
@@ -507,7 +481,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             The decisions, among `decisions_`.
         """
         if exactly is None:
-            features, group = self._encode_groups(X, columns)
+            features, group = self._encode(X, columns)
             return self.decisions_[self.model_.decide(features, group)]
         scores = self._score(X, columns)
         if scores.ndim > 1 or exactly not in range(len(scores) + 1):
@@ -516,20 +490,21 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 f"got {exactly!r}"
             )
         no = np.full(len(scores), self.labels_[0])
-        options = {"classes": self.labels_, "allow_absent": True}
-        batch = read_population(check_rows(self, X), no, columns, **options)
+        batch = self._read_rows(check_rows(self, X), no, columns, allow_absent=True)
         return self.decisions_[choose_rows(scores, exactly, self.constraints_, batch)]
 
     def predict_proba(self, X: Rows) -> Any:
         """Return the probability of each label (n, L); constraints change decisions, not this."""
-        features = self._encode(X)
+        check_is_fitted(self)
+        X = check_rows(self, X)
+        features = encode_rows(self.encoding_, X)
         probabilities = self.model_.predict_labels(features)
-        return probabilities[self._label_of_class].T
+        return probabilities[:: self._sign].T
 
     def decision_function(self, X: Rows, columns: Columns = None) -> Any:
         """Return what deciding for ``classes_[1]`` saves (n,), or each of more decisions (n, D)."""
         scores = self._score(X, columns)
-        return -scores if scores.ndim == 1 and self._yes_is_first else scores
+        return self._sign * scores if scores.ndim == 1 else scores
 
     def score(
         self,
@@ -538,6 +513,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         sample_weight: Any = None,
     ) -> float:
         """Return the share of right decisions; a referred row is not right."""
+        check_consistent_length(X, y, sample_weight)
         is_right = self.predict(X) == np.ravel(y)
         return float(np.average(is_right, weights=sample_weight))
 
@@ -556,13 +532,14 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Reasons
             Print it, or take its arrays.
         """
-        features, group = self._encode_groups(X, columns)
+        features, group = self._encode(X, columns)
         model = self.model_
 
         def score(changed: Any) -> Any:
             return -model.compute_costs(changed, group)
 
-        effects = measure_effects(score, features, self.encoding_)
+        sources = list_sources(self.encoding_)
+        effects = measure_effects(score, features, self.typical_, sources)
         parts = -model.split_costs(features, group)
         texts = [row.text for row in self.constraints_]
         names = (str(self.problem_.objective), *texts)
@@ -570,142 +547,46 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
 
     def _score(self, X: Rows, columns: Columns) -> Any:
         """Return what a yes saves against a no (n,), or what each of D decisions saves (n, D)."""
-        features, group = self._encode_groups(X, columns)
+        features, group = self._encode(X, columns)
         savings = -self.model_.compute_costs(features, group)
         if len(savings) == 1:
             return savings[0]
         of_first = np.zeros(savings.shape[1])
         return np.column_stack([of_first, *savings])
 
-    def _encode(self, X: Rows) -> Any:
-        check_is_fitted(self)
-        X = check_rows(self, X, takes_tables=self.encoding_.is_named)
-        return self.encoding_(X)
-
-    def _encode_groups(self, X: Rows, columns: Columns) -> tuple[Any, Any]:
+    def _encode(self, X: Rows, columns: Columns) -> tuple[Any, Any]:
         """Return the features of rows, and their known groups (n,), if columns may be used."""
-        features = self._encode(X)
-        known = self.model_.known
-        if known is None:
-            return features, None
-        rows = read_population(check_rows(self, X), None, columns, allow_absent=True)
-        for name in known.columns:
-            if name not in rows.columns:
-                raise ValueError(
-                    f"this model decides by known={list(known.columns)}: "
-                    f"give columns={{{name!r}: ...}}, a value for each row"
-                )
-        group = known.find(rows)
-        new_rows = int((group == known.count).sum())
-        if new_rows:
-            warnings.warn(
-                f"known={list(known.columns)} have values that no training row had, rows: "
-                f"{new_rows:,}. These are decided by their features alone",
-                stacklevel=3,
-            )
-        return features, group
+        check_is_fitted(self)
+        X = check_rows(self, X)
+        group = None
+        if self.model_.known is not None:
+            rows = read_population(X, None, columns, allow_absent=True)
+            group = self.model_.known.find(rows)
+        return encode_rows(self.encoding_, X), group
 
     # --- evidence ---
 
-    def audit(
-        self,
-        X: Rows,
-        y: Any = None,
-        columns: Columns = None,
-        sample_weight: Any = None,
-        *,
-        confidence: float = CERTIFIED,
-        clusters: Name | None = None,
-        **populations: Any,
-    ) -> Any:
-        """Judge each constraint on rows, with an interval, as `ratebound.audit` does.
+    certify: Any = MethodAndOption(Audited.certify)
 
-        Parameters
-        ----------
-        X, y, columns, sample_weight
-            Rows, as for `fit`. Labels may be missing.
-        confidence : float, default=0.95
-            Of each verdict.
-        clusters : str, default=None
-            The column that says which rows were drawn together.
-        **populations
-            Other rows, as for `fit`.
+    @property
+    def _has_policy(self) -> bool:
+        return self.uncertain is None
 
-        Returns
-        -------
-        Audit
-            Print it.
-        """
-        populations[FIRST] = (X, y, columns, sample_weight)
+    def _predict(self, table: Rows, rows: Population) -> Any:
+        return self.predict(table, rows.columns)
+
+    def _decide(self, read: Mapping[str, Read]) -> dict[str, Population]:
+        decided = super()._decide(read)
         if self.uncertain is not None:
-            clusters = clusters or ROW
-        return self._gather("audit", populations, confidence=confidence, clusters=clusters)
-
-    @MethodAndOption
-    def certify(
-        self,
-        X: Rows,
-        y: Any = None,
-        columns: Columns = None,
-        sample_weight: Any = None,
-        *,
-        confidence: float = CERTIFIED,
-        **populations: Any,
-    ) -> Any:
-        """Test whether the constraints hold on new rows, as `ratebound.certify` does.
-
-        Parameters
-        ----------
-        X, y, columns, sample_weight
-            Rows, as for `fit`, that it was neither trained nor chosen on.
-        confidence : float, default=0.95
-            A false certificate has a probability of at most one minus this.
-        **populations
-            Other rows, as for `fit`.
-
-        Returns
-        -------
-        Certificate
-            Print it.
-        """
-        self._check_certain()
-        populations[FIRST] = (X, y, columns, sample_weight)
-        return self._gather("certify", populations, confidence=confidence)
-
-    def _gather(
-        self,
-        function: str,
-        populations: Mapping[str, Any],
-        **options: Any,
-    ) -> Any:
-        """Ask the room of evidence about the decisions on rows."""
-        check_is_fitted(self)
-        decided = {}
-        for name, (table, beside, rows) in self._read(populations).items():
-            columns = rows.columns | {DECISION: self.predict(table, beside)}
-            decided[name] = replace(rows, X=None, columns=columns)
-        first = decided.pop(FIRST)
-        if self.uncertain is not None:
-            first = self.uncertain.copy_rows(first)
-        from ratebound._bridge import find_old_name  # until the room of evidence stands
-
-        ask = find_old_name(function)
-        return ask(self.problem_, decisions=DECISION, rows=first, **decided, **options)
-
-    def _check_certain(self) -> None:
-        if self.uncertain is not None:
-            raise ValueError(
-                "a certificate is of groups that are known: leave out uncertain=, and give rows with "
-                f"the column {self.uncertain.column!r}"
-            )
+            decided[FIRST] = self.uncertain.copy_rows(decided[FIRST])
+        return decided
 
     # --- what it learned ---
 
     @property
     def coef_(self) -> Any:
         """The coefficients (1, d) or (L, d) of a linear model, for the log odds of labels."""
-        coefficients = average_over_fits(self.model_.fits, "coef_")
-        return -coefficients if self._yes_is_first else coefficients
+        return self._sign * average_over_fits(self.model_.fits, "coef_")
 
     @property
     def feature_importances_(self) -> Any:
@@ -715,8 +596,7 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of features (d,), as in `coef_` and `feature_importances_`."""
         check_is_fitted(self)
-        names = [name for _, name in self.encoding_.list_features()]
-        return np.array(names, dtype=object)
+        return np.array(self.encoding_.names, dtype=object)
 
     # --- what if ---
 
@@ -739,7 +619,8 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
             objective = self.objective
         rules = self._rebuild_rules(as_problem(objective, constraints))
         rule = find_best_rule(rules, np.zeros(rules.constraint_count), FEW_ROWS)
-        return make_status(rules, rule, None)
+        status = make_status(rules, rule, None)
+        return replace(status, remarks=(*status.remarks, NO_MARGIN))
 
     def with_constraints(self, constraints: Constraints) -> Any:
         """Return this classifier for other constraints on the same sets of rows, without a fit."""
@@ -754,17 +635,20 @@ class RateConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def prices(self, changes: Sequence[float] = CHANGES) -> tuple[Price, ...]:
         """Return for each constraint the objective at nearby bounds, with the same margins."""
         rules = self._get_learned().rules
-        constraints = range(rules.constraint_count)
-        return tuple(compute_price(rules, self.margins_, index, changes) for index in constraints)
+        forecast = self._get_learned().forecast
+        prices = []
+        for constraint in range(rules.constraint_count):
+            prices.append(compute_price(rules, forecast, self.margins_, constraint, changes))
+        return tuple(prices)
 
     def _rebuild_rules(self, problem: Problem) -> Rules:
         learned = self._get_learned()
         return rebuild_rules(problem, learned.rules, learned.forecast)
 
     def _get_learned(self) -> Learned:
-        check_is_fitted(self)
         learned = getattr(self, "learned_", None)
         if learned is None:
+            check_is_fitted(self)
             raise ValueError(
                 "this needs what was learned of the training rows, which a pickle and a model without "
                 "constraints lack: fit it here, with constraints"

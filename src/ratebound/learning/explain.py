@@ -8,7 +8,7 @@ shows what some classifier can do.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
@@ -46,9 +46,8 @@ class Explained:
         start = f"{self.constraint}: {self.rows:,} rows"
         if self.violation:
             return f"{start}; every classifier violates it by {self.format(self.violation)} or more"
-        if self.met_by:
-            return f"{start}; met by {', '.join(self.met_by)}"
-        return f"{start}; met by no simple classifier"
+        names = ", ".join(self.met_by) or "no simple classifier"
+        return f"{start}; met by {names}"
 
     def format(self, amount: float) -> str:
         """Write by how much the constraint is violated or relaxed."""
@@ -80,22 +79,22 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"{self.verdict.capitalize()}: {self._give_reason()}"]
         lines += [f"  {item}." for item in self.constraints]
-        if self.best:
-            best = f"{self.objective} is {self.best:.4f} at best, even if it saw the labels"
-            lines.append(f"For a classifier that meets all constraints, {best}.")
+        if self.best is not None:
+            best = f"{self.objective} is at best {self.best:z.4f}"  # no -0.0000
+            lines.append(f"With all constraints met, {best}, even if labels were known.")
         if self.quick is not None:
             lines.append(f"Status of the quick model: {self.quick}")
         return "\n".join(lines)
 
     def _give_reason(self) -> str:
-        if self.conflict:
-            relaxed = [item for item in self.constraints if item.relax]
-            texts = [f"{item.constraint} (relax by {item.format(item.relax)})" for item in relaxed]
-            conflict = join_texts(texts)
-            return f"no classifier meets all constraints on these rows. In conflict: {conflict}."
         if self.met_by:
             return f"on these rows all constraints are met by {', '.join(self.met_by)}."
-        return "nothing proves a conflict, but no classifier here meets all constraints."
+        relaxed = [item for item in self.constraints if item.relax]
+        if not relaxed:
+            return "no conflict is proven, but no classifier tried here meets all constraints."
+        texts = [f"{item.constraint} (relax by {item.format(item.relax)})" for item in relaxed]
+        conflict = join_texts(texts)
+        return f"no classifier meets all constraints on these rows. In conflict: {conflict}."
 
 
 def explain(
@@ -115,8 +114,10 @@ def explain(
         The objective and the constraints, or constraints alone.
     rows : Population
         The rows; features and labels may be missing.
-    known, model
-        Of a quick model, as for `RateConstrainedClassifier`.
+    known : str or list of str, default=None
+        Columns that a quick model may use when deciding.
+    model : str or classifier, default="linear"
+        The quick model, as for `RateConstrainedClassifier`.
     seed : int, default=0
         The seed of its training.
     **others : Population
@@ -151,14 +152,16 @@ def explain(
     compiled = compile_problem(problem, {FIRST: rows, **others})
     worth = _compute_worth(compiled)
     relax = _find_relaxations(worth)
-    met = _judge_constant_rules(compiled)
+    met = _judge_constant_rules(worth, compiled.classes.values)
     best = None
-    quick = None
     if compiled.objective.is_sum and not relax.any():
         sign = compiled.objective.sign
         solved = _solve(worth, sign * worth.objective, LEAST, np.zeros(len(relax)))
         best = float(compiled.offset[0] + sign * solved.fun)
-    if not relax.any() and _can_learn(rows, *others.values()):
+    quick = None
+    has_features = all(part.X is not None for part in (rows, *others.values()))
+    has_labels = rows.y is not None and len(np.unique(rows.y)) > 1
+    if has_features and has_labels and not relax.any():
         classifier = RateConstrainedClassifier(
             objective=problem,
             known=known,
@@ -168,8 +171,9 @@ def explain(
             random_state=seed,
         )
         quick = _fit_quietly(classifier, rows, others)
-        plain = classifier.learned_.rules.get_rule(0)
-        met["the quick model without constraints"] = _list_met(compiled, plain.violations)
+        rules = classifier.learned_.rules
+        violations = rules.get_rule(0).violations / rules.scale
+        met["the quick model without constraints"] = violations <= TOLERANCE
         met["the quick model"] = np.array([item.met for item in quick.constraints])
     return Explanation(
         objective=str(problem.objective),
@@ -187,16 +191,15 @@ def _explain_each(
     met: Mapping[str, Any],
 ) -> tuple[Explained, ...]:
     least = worth.offset + np.minimum(worth.decisions.min(axis=1), 0).sum(axis=1)
-    least[least <= LEAST] = 0.0
-    units = compiled.scale[-len(least) :]
-    amounts = relax * units * (1 - LEAST)  # to round up, but not for an error of the solver
+    violations = np.where(least > LEAST, least, 0.0) * worth.units
+    amounts = relax * worth.units * (1 - LEAST)  # rounded up, but not for an error of the solver
     reader = RowReader(compiled)
     items = []
     for index, row in enumerate(compiled.rows):
         item = Explained(
             constraint=row.text,
             rows=min(int(reader.find_among(rate).sum()) for rate in row.sum.rates),
-            violation=float(least[index] * units[index]),
+            violation=float(violations[index]),
             relax=float(FOUR_DIGITS.create_decimal_from_float(amounts[index])),
             bounds_ratio=row.ratio is not None,
             met_by=tuple(name for name, is_met in met.items() if is_met[index]),
@@ -215,23 +218,24 @@ class Worth:
     objective: Any  # (D - 1, kinds)
     decisions: Any  # (m, D - 1, kinds)
     offset: Any  # (m,) the violations if the first decision is made everywhere
+    units: Any  # (m,)
 
 
 def _compute_worth(compiled: Compiled) -> Worth:
     amounts = [block.amounts for block in compiled.blocks if block.amounts is not None]
-    told_apart = np.column_stack([compiled.cell, *amounts])
-    kinds, kind = np.unique(told_apart, axis=0, return_inverse=True)
-    cell = kinds[:, 0].astype(int)
+    row_keys = np.column_stack([compiled.cell, *amounts])
+    keys, kind = np.unique(row_keys, axis=0, return_inverse=True)
+    cell = keys[:, 0].astype(int)
     total: Any = 0
     for block in compiled.blocks:
         weight = np.bincount(kind.ravel(), compiled.weight_of(block))
         total = total + compiled.per_cell(block.coefficients)[:, :, cell] * weight
-    pieces = len(compiled.objective.pieces)
-    scale = compiled.scale[pieces:]
+    units = compiled.scale[-len(compiled.rows) :]
     return Worth(
         objective=total[0],
-        decisions=total[pieces:] / scale[:, None, None],
-        offset=compiled.offset[pieces:] / scale,
+        decisions=total[-len(units) :] / units[:, None, None],
+        offset=compiled.offset[-len(units) :] / units,
+        units=units,
     )
 
 
@@ -274,25 +278,12 @@ def _solve(
 # --- what some classifiers do ---------------------------------------------------------------------
 
 
-def _judge_constant_rules(compiled: Compiled) -> dict[str, Any]:
-    """Return which constraints (m,) are met by one decision for everyone."""
-    met = {}
-    for index, value in enumerate(compiled.classes.values):
-        decisions = np.full(len(compiled.cell), index)
-        values = compiled.values(compiled.count_decisions(decisions))[0]
-        met[f"{value!r} for everyone"] = _list_met(compiled, values[-len(compiled.rows) :])
-    return met
-
-
-def _list_met(compiled: Compiled, violations: Any) -> Any:
-    """Return which constraints are met at these violations (..., m)."""
-    return violations <= TOLERANCE * compiled.scale[len(compiled.objective.pieces) :]
-
-
-def _can_learn(rows: Any, *others: Any) -> bool:
-    """Return whether all rows have features, and the first population labels of two classes."""
-    has_features = all(getattr(part, "X", None) is not None for part in (rows, *others))
-    return has_features and rows.y is not None and len(np.unique(rows.y)) > 1
+def _judge_constant_rules(worth: Worth, decisions: Sequence[Any]) -> dict[str, Any]:
+    """Return which constraints (m,) are met by each decision for everyone."""
+    added = worth.decisions.sum(axis=2).T
+    violations = worth.offset + np.insert(added, 0, 0.0, axis=0)
+    names = [f"{value!r} for everyone" for value in decisions]
+    return dict(zip(names, violations <= TOLERANCE, strict=True))
 
 
 def _fit_quietly(

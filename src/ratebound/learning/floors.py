@@ -10,13 +10,15 @@ look good by chance at each of them, and p is multiplied by `SEARCHED`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import betainc
 
-from ratebound.learning.influence import RowReader
+from ratebound.learning.confidence import Claim
+from ratebound.learning.influence import Influence, RowReader
+from ratebound.learning.rules import TOLERANCE, Rule, Rules, compute_costs
 from ratebound.problem.compiled import Compiled
 from ratebound.problem.slices import list_decision_slices
 from ratebound.rates.table import split_ratio
@@ -38,10 +40,10 @@ class Cuts:
 
     def accumulate(self, numbers: Any) -> Any:
         """Return sums (..., k) of numbers (..., 2, n), the second of rows that pass."""
-        change = np.diff(numbers, axis=-2)[..., 0, self.order]
-        total = np.cumsum(change, axis=-1)
-        of_passed = np.insert(total, 0, 0.0, axis=-1)[..., self.passed]
-        return numbers[..., 0, :].sum(axis=-1, keepdims=True) + of_passed
+        below, above = np.moveaxis(numbers, -2, 0)
+        change = (above - below)[..., self.order]
+        steps = np.insert(change, 0, below.sum(axis=-1), axis=-1)
+        return steps.cumsum(axis=-1)[..., self.passed]
 
 
 def cut_scores(scores: Any) -> Cuts:
@@ -52,7 +54,8 @@ def cut_scores(scores: Any) -> Cuts:
     distinct = ordered[last]
     between = (distinct[:-1] + distinct[1:]) / 2
     thresholds = np.concatenate([[np.inf], between, [-np.inf]])
-    return Cuts(order, np.append(0, last + 1), thresholds)
+    passed = np.append(0, last + 1)
+    return Cuts(order, passed, thresholds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +112,11 @@ def measure_confidences(
     array([0.748, 0.868, 0.942])
     """
     cuts = cut_scores(scores)
-    of_unit = np.bincount(unit, weights * share.among.max(axis=0))[unit]
+    is_among = share.among.max(axis=0)
+    of_unit = np.bincount(unit, weights * is_among)
     hits = cuts.accumulate(share.counted * weights)
     rows = cuts.accumulate(share.among * weights)
-    squares = cuts.accumulate(share.among * weights * of_unit)
+    squares = cuts.accumulate(share.among * weights * of_unit[unit])
     independent = rows / np.maximum(squares, TINY)
     some_hits = np.maximum(hits * independent, TINY)
     misses = (rows - hits) * independent
@@ -128,7 +132,11 @@ def measure_confidences(
 # --- reading a constraint -----------------------------------------------------------------------
 
 
-def read_share(row: Any, compiled: Compiled, decisions: Any) -> Share | None:
+def read_share(
+    row: Any,
+    compiled: Compiled,
+    decisions: Any,
+) -> Share | None:
     """Return the constraint of a row as a share, if it is on one rate of rows that count alike.
 
     `decisions` (2, n) are those below a threshold and from it on.
@@ -146,23 +154,135 @@ def read_share(row: Any, compiled: Compiled, decisions: Any) -> Share | None:
     if rest or not are_alike or prices != [(1, None)] * 2:
         return None
     reader = RowReader(compiled)
+    every_row = np.arange(decisions.shape[1])
     slices = []
     masks = []
     for rate in (top, bottom):
         part = rate.counted[0]
         slices.append(list_decision_slices(rate, part.event, compiled.classes))
         by_decision = np.stack(reader.find_by_decision(rate, part))
-        masks.append(by_decision[decisions, np.arange(decisions.shape[1])])
+        masks.append(by_decision[decisions, every_row])
     counted, among = masks
     if (counted & ~among).any():
         return None
 
     bound = -limit / coefficient
-    of_certain = slices[1]
+    of_top, of_certain = np.array(slices, dtype=object)
     if coefficient > 0:  # at most so many count if at least the rest does not
         counted = among & ~counted
         bound = 1 - bound
-        of_certain = [None] * compiled.decisions
-    pairs = zip(slices[0], of_certain, strict=True)
-    is_certain = np.array([of_top == of_bottom for of_top, of_bottom in pairs])
+        of_certain[:] = None
+    is_certain = of_top == of_certain
     return Share(counted, among, bound, is_certain[decisions].all(axis=1))
+
+
+# --- thresholds as rules --------------------------------------------------------------------------
+
+
+@dataclass(eq=False, kw_only=True)
+class Thresholds(Rules):
+    """Every threshold on one score, from one that no row passes to one that all rows pass.
+
+    A rule's only weight is its threshold. The classifier's own comes first.
+    """
+
+    by_row = False
+    decisions: Any  # (2, n) on each row below the threshold, and from it on
+    usual: float  # the threshold of the classifier itself
+    terms: Any = field(init=False, default=None)
+    cut: Any = field(init=False)  # (N,) the index of each rule's cut
+
+    def __post_init__(self) -> None:
+        score = self.forecast[0]
+        self.constants = np.arange(0)
+        cuts = cut_scores(score)
+        values = self.compiled.offset + cuts.accumulate(self._compute_worth()).T
+
+        passed = np.count_nonzero(score >= self.usual)
+        usual = np.searchsorted(cuts.passed, passed)
+        self.cut = np.append(usual, np.arange(len(values)))
+        self.values = values[self.cut]
+        self.weights = np.append(self.usual, cuts.thresholds)[:, None]
+
+    def _compute_worth(self) -> Any:
+        """Return what rows add to values (p + m, 2, n) if they do not pass, and if they do."""
+        compiled = self.compiled
+        worth = np.zeros((len(compiled.offset), *self.decisions.shape))
+        for block in compiled.blocks:
+            of_others = compiled.per_cell(block.coefficients)
+            by_decision = np.insert(of_others, 0, 0.0, axis=1)
+            weight = compiled.weight_of(block)
+            of_rows = by_decision[:, self.decisions, compiled.cell]
+            worth += of_rows if weight is None else of_rows * weight
+        return worth
+
+    @property
+    def plain_weights(self) -> Any:
+        return self.weights[0]
+
+    def decide(self, weights: Any) -> Any:
+        below, above = self.decisions
+        return np.where(self.forecast[0] >= weights, above, below)
+
+    def list_constant_rules(self) -> list[Rule]:
+        """Return the rules at the ends: no row passes, or all do."""
+        return [self.get_rule(1), self.get_rule(-1)]
+
+    def find_shown(
+        self,
+        weights: Any,
+        unit: Any,
+        asked: float,
+    ) -> tuple[Rule, Claim] | None:
+        """Return the cheapest rule that exact tests show to be sure enough, if there is one."""
+        reached: Any = 1.0
+        for row in self.compiled.rows:
+            share = read_share(row, self.compiled, self.decisions)
+            if share is None:
+                return None
+            confidences = measure_confidences(self.forecast[0], share, weights, unit)
+            reached += confidences[self.cut] - 1
+        is_met = self.get_worst_violations(0.0) <= TOLERANCE
+        is_shown = is_met & (reached >= asked)
+        if not is_shown.any():
+            return None
+        costs = np.where(is_shown, self.get_objectives(), np.inf)
+        best = int(costs.argmin())
+        confidence = float(reached[best])
+        claim = Claim(
+            asked=asked,
+            reached=confidence,
+            reached_testable=confidence,
+            untestable=(),
+            highest=confidence,
+            extra_cost=0.0,
+        )
+        return self.get_rule(best), claim
+
+
+def find_floor(
+    rules: Rules,
+    rule: Rule,
+    influence: Influence,
+    unit: Any,
+    asked: float,
+) -> tuple[Rule, Claim] | None:
+    """Return a rule at the cheapest threshold on its score that exact tests show, if there is one.
+
+    Several constraints have no such test, and a threshold that all rows pass, or none, is not taken.
+    """
+    compiled = rules.compiled
+    if not rules.by_row or compiled.decisions > 2 or len(compiled.rows) > 1:
+        return None
+    cost = compute_costs(rules.terms, rule.weights[None], rules.forecast)[0]
+    decisions = np.array([[0], [1]]).repeat(rules.row_count, axis=1)
+    thresholds = Thresholds(compiled, -cost, decisions=decisions, usual=0.0)
+    shown = thresholds.find_shown(influence.weights, unit, asked)
+    if shown is None:
+        return None
+    at_threshold, claim = shown
+    if np.isinf(at_threshold.weights).any():
+        return None
+    weights = rule.weights.copy()
+    weights[rules.biases] += at_threshold.weights
+    return replace(at_threshold, weights=weights), claim

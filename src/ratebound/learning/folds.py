@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ratebound.problem.columns import encode_values, is_frame, list_names
+from ratebound.problem.columns import encode_values, fold, is_frame, list_names
 
 FOLDS = 5  # three would leave each model a third of the rows less
 LEAST_COPIES = 0.01  # of the rows; a smaller share that has copies does not matter
@@ -72,19 +72,16 @@ def find_units(
     distinct = features.max() + 1
     if rows - distinct < LEAST_COPIES * rows:
         return np.arange(rows)
-    kinds = np.unique(kinds, return_inverse=True)[1]
-    kind_count = kinds.max() + 1
-    both, unit = np.unique(features * kind_count + kinds, return_inverse=True)
-    kinds_of_features = np.bincount(both // kind_count)
+    example, unit = fold([features, kinds])
+    kinds_of_features = np.bincount(features[example])
     has_copies = np.bincount(features) > 1
-    disagreement = float((kinds_of_features > 1)[has_copies].mean())
-    shares = np.bincount(kinds) / rows
-    of_any_two = 1 - float(shares @ shares)
-    if disagreement >= COPIES_DISAGREE * of_any_two:
+    disagreement = (kinds_of_features[has_copies] > 1).mean()
+    shares = np.unique(kinds, return_counts=True)[1] / rows
+    if disagreement >= COPIES_DISAGREE * (1 - shares @ shares):
         return np.arange(rows)
     if _has_id(X, distinct):
         warnings.warn(
-            f"{rows - len(both):,} of {rows:,} rows are copies of others: they are judged together "
+            f"{rows - len(example):,} of {rows:,} rows are copies of others: they are judged together "
             "and count as one. If they are not copies, pass clusters=np.arange(len(X))",
             stacklevel=4,
         )
@@ -94,18 +91,16 @@ def find_units(
 def _has_id(X: Any, distinct: int) -> bool:
     if issparse(X):
         return False
-    numbers = _list_numbers(X)
-    counts = [len(np.unique(values)) for values in numbers.T]
+    counts = [len(np.unique(values)) for values in _list_numbers(X).T]
     return max(counts) >= max(ID_VALUES, ID_SHARE * distinct)
 
 
 def _number_clusters(clusters: Any, rows: int) -> Any:
-    ids = np.asarray(clusters)
-    if ids.shape != (rows,):
+    if clusters.shape != (rows,):
         raise ValueError(
-            f"clusters has the shape {ids.shape}: give an id for each of {rows:,} rows"
+            f"clusters has the shape {clusters.shape}: give an id for each of {rows:,} rows"
         )
-    distinct, codes = np.unique(ids, return_inverse=True)
+    distinct, codes = np.unique(clusters, return_inverse=True)
     if len(distinct) < FEWEST_CLUSTERS:
         raise ValueError(
             f"clusters has {len(distinct)} ids, too few to judge rows by models that saw none "
@@ -122,7 +117,7 @@ def deal_folds(
 ) -> Any:
     """Return the fold of every row (n,): units at random, with the same share of kinds in each."""
     random = np.random.default_rng(seed)
-    _, example, unit = np.unique(unit, return_index=True, return_inverse=True)
+    example, unit = fold([unit])
     units = len(example)
     if units < 2:
         raise ValueError(

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.optimize import minimize_scalar
-from sklearn.base import clone
+from scipy.sparse import issparse
 
 from ratebound.learning.features import take_rows
 from ratebound.learning.known import Known, find_group_chances
@@ -54,8 +54,7 @@ class Question:
         """Return probabilities, or values (f, k, n), by the models without these folds."""
         fits = [self.fits[fold] for fold in folds]
         if not self.answers:
-            values = [fit.predict(X) for fit in fits]
-            return np.stack([np.atleast_2d(of_rows.T) for of_rows in values])
+            return np.stack([np.atleast_2d(fit.predict(X).T) for fit in fits])
         parts = [predict_probabilities(fit, X, self.answers) for fit in fits]
         return _sharpen(np.stack(parts), self.sharpness)
 
@@ -83,13 +82,11 @@ class Branch:
     def predict_columns(self, X: Any, folds: Any, group: Any) -> Any:
         """Return how likely a row of the branch is in each column (f, k, n)."""
         is_learned = np.isnan(self.shares)
-        rare = self.shares[~is_learned]
-        chances = np.empty((len(folds), len(self.columns), X.shape[0]))
-        chances[:, ~is_learned] = rare[:, None]
-        chances[:, is_learned] = 1 - rare.sum()
+        shares = np.where(is_learned, 1 - np.nansum(self.shares), self.shares)
+        chances = np.ones((len(folds), 1, X.shape[0])) * shares[:, None]
         if self.question is not None:
             chances[:, is_learned] *= self.question(X, folds)
-        if group is None or self.by_group is None:
+        if group is None:
             return chances
         by_group = self.by_group[group].T
         chances = np.where(np.isnan(by_group), chances, by_group)
@@ -124,6 +121,8 @@ class Forecast:
 
         `group` (n,) are known groups.
         """
+        if not X.shape[0]:
+            return np.zeros((self.size, 0))
         if folds is None:
             folds = self.folds
         labels = self.labels(X, folds)
@@ -135,18 +134,18 @@ class Forecast:
         total[0] = 1
         total[1:first_block] = labels.mean(axis=0)
         for branch in self.branches:
-            in_branch = np.ones(labels[:, 0].shape)
+            in_branch: Any = 1.0
             if populations is not None:
-                in_branch = populations[:, branch.population]
+                in_branch = populations[:, [branch.population]]
             if branch.label is not None:
-                in_branch = in_branch * labels[:, branch.label]
+                in_branch = in_branch * labels[:, [branch.label]]
             in_columns = branch.predict_columns(X, folds, group)
             for block, amounts in enumerate(branch.amounts):
                 weight = in_branch
                 if amounts is not None:
-                    weight = weight * amounts(X, folds)[:, 0]
+                    weight = weight * amounts(X, folds)
                 columns = first_block + block * self.width + branch.columns
-                total[columns] += (weight[:, None] * in_columns).mean(axis=0)
+                total[columns] += (weight * in_columns).mean(axis=0)
         return total
 
     def predict_labels(self, X: Any) -> Any:
@@ -157,8 +156,8 @@ class Forecast:
         self,
         X: Any,
         fold: Any,
-        group: Any,
-        shared: Any,
+        group: Any = None,
+        shared: Any = (),
     ) -> Any:
         """Return the forecast (J, n) by models without a row's fold; of `shared` rows, by all."""
         total = np.empty((self.size, len(fold)))
@@ -182,10 +181,6 @@ class Rows:
     weights: Any  # (n,) or None
     seed: int
     jobs: int | None
-
-    @property
-    def folds(self) -> range:
-        return range(int(self.fold.max()) + 1)
 
     def fit_without(
         self,
@@ -217,14 +212,16 @@ class Rows:
         The targets of a classifier are the answers 0, 1, ...
         """
 
+        folds = int(self.fold.max()) + 1
+
         def fit_and_tell(fold: int) -> Any:
             fit = self.fit_without(fold, model, rows, targets)
             if progress is not None:
-                progress(fold + 1, len(self.folds))
+                progress(fold + 1, folds)
             return fit
 
         parallel = Parallel(self.jobs, prefer="threads")
-        fits = parallel(delayed(fit_and_tell)(fold) for fold in self.folds)
+        fits = parallel(delayed(fit_and_tell)(fold) for fold in range(folds))
         return Question(tuple(fits), answers)
 
     def get_weights(self, rows: Any) -> Any:
@@ -252,28 +249,30 @@ def learn_forecast(
     labels = compiled.classes.labels
     sizes = [sum(map(len, pieces)) for pieces in compiled.populations.values()]
     population = np.repeat(np.arange(len(sizes)), sizes)
-    first = np.arange(sizes[0])
-    everyone = np.arange(len(compiled.cell))
-    rows = Rows(X, fold, _normalise(compiled.weights), seed, jobs)
+    weights = compiled.weights
+    if weights is not None:
+        weights = weights / weights[weights > 0].mean()  # so that no penalty depends on their unit
+    rows = Rows(X, fold, weights, seed, jobs)
 
-    label_model = make_label_model(named, len(codes), hasattr(X, "tocsr"))
+    label_model = make_label_model(named, len(codes), issparse(X))
     group_model = make_group_model(label_model)
     rounds = list_rounds(named, label_model, len(codes))
     if rounds:
         label_model = _choose_rounds(rows, label_model, codes, labels, rounds)
-    of_labels = rows.learn(label_model, first, codes, labels, progress)
-    of_labels = _calibrate(rows, of_labels, first, codes)
+    of_labels = rows.learn(label_model, np.arange(len(codes)), codes, labels, progress)
+    of_labels = _calibrate(rows, of_labels, codes)
     of_populations = None
     if len(sizes) > 1:
+        everyone = np.arange(len(population))
         of_populations = rows.learn(group_model, everyone, population, len(sizes))
 
     branch_of_row = np.append(codes, labels - 1 + population[len(codes) :])
     numbers = np.unique(branch_of_row).tolist()
-    parts = [np.flatnonzero(branch_of_row == number) for number in numbers]
-    by_cells = max(len(np.unique(compiled.cell[part])) for part in parts) <= MOST_CELLS
+    parts = {number: np.flatnonzero(branch_of_row == number) for number in numbers}
+    by_cells = max(len(np.unique(compiled.cell[part])) for part in parts.values()) <= MOST_CELLS
     learn_columns = _learn_cells if by_cells else _learn_slices
     branches = []
-    for number, part in zip(numbers, parts, strict=True):
+    for number, part in parts.items():
         columns, inside, shares, question = learn_columns(compiled, rows, group_model, part)
         by_group = None
         if known is not None:
@@ -317,11 +316,11 @@ def _learn_cells(
     shares = weights @ inside / max(weights.sum(), 1e-300)
     shares[is_learned] = np.nan
     learned = int(is_learned.sum())
-    if learned < 2:
-        return columns, inside, shares, None
-    used = is_learned[code]
-    answers = np.cumsum(is_learned) - 1
-    question = rows.learn(model, part[used], answers[code][used], learned)
+    question = None
+    if learned > 1:
+        used = is_learned[code]
+        answers = np.cumsum(is_learned) - 1
+        question = rows.learn(model, part[used], answers[code][used], learned)
     return columns, inside, shares, question
 
 
@@ -337,21 +336,14 @@ def _learn_slices(
     columns = np.flatnonzero(slices.any(axis=0))
     inside = slices[:, columns].astype(bool)
     no_shares = np.full(len(columns), np.nan)
-    question = rows.learn(make_regression(rows.X), part, inside.astype(float))
+    question = rows.learn(make_regression(), part, inside.astype(float))
     return columns, inside, no_shares, question
 
 
 def _learn_amounts(rows: Rows, part: Any, amounts: Any) -> Question | None:
     if amounts is None:
         return None
-    return rows.learn(make_regression(rows.X), part, amounts[part])
-
-
-def _normalise(weights: Any) -> Any:
-    """Return weights (n,) whose mean is 1, so that no penalty depends on their unit."""
-    if weights is None:
-        return None
-    return weights / weights[weights > 0].mean()
+    return rows.learn(make_regression(), part, amounts[part])
 
 
 def _choose_rounds(
@@ -362,37 +354,30 @@ def _choose_rounds(
     rounds: Sequence[int],
 ) -> Any:
     """Return the model with the number of boosting rounds that is likeliest on the first fold."""
-    of_labels = np.arange(len(codes))
-    most = clone(model).set_params(n_estimators=max(rounds))
-    fit = rows.fit_without(0, most, of_labels, codes)
-    held_out = np.flatnonzero(rows.fold[of_labels] == 0)
+    model.set_params(n_estimators=max(rounds))
+    fit = rows.fit_without(0, model, np.arange(len(codes)), codes)
+    held_out = np.flatnonzero(rows.fold[: len(codes)] == 0)
     X = take_rows(rows.X, held_out)
     losses = []
     for number in rounds:
         probabilities = predict_probabilities(fit, X, count, number)
         losses.append(_measure_loss(probabilities, codes[held_out], rows.get_weights(held_out)))
     best = rounds[int(np.argmin(losses))]
-    return clone(model).set_params(n_estimators=best)
+    return model.set_params(n_estimators=best)
 
 
-def _calibrate(
-    rows: Rows,
-    question: Question,
-    part: Any,
-    answers: Any,
-) -> Question:
+def _calibrate(rows: Rows, question: Question, codes: Any) -> Question:
     """Choose the sharpness that is likeliest out of fold."""
-    probabilities = np.empty((question.answers, len(part)))
-    for fold in rows.folds:
-        held_out = np.flatnonzero(rows.fold[part] == fold)
-        if len(held_out):
-            X = take_rows(rows.X, part[held_out])
-            probabilities[:, held_out] = question(X, [fold])[0]
-    weights = rows.get_weights(part)
+    probabilities = np.empty((question.answers, len(codes)))
+    for fold in range(len(question.fits)):
+        held_out = np.flatnonzero(rows.fold[: len(codes)] == fold)
+        X = take_rows(rows.X, held_out)
+        probabilities[:, held_out] = question(X, [fold])[0]
+    weights = rows.get_weights(np.arange(len(codes)))
 
     def measure_loss(log_sharpness: float) -> float:
         sharpened = _sharpen(probabilities, float(np.exp(log_sharpness)))
-        return _measure_loss(sharpened, answers, weights)
+        return _measure_loss(sharpened, codes, weights)
 
     options = {"xatol": 0.01}
     solved = minimize_scalar(measure_loss, bounds=SHARPNESS, method="bounded", options=options)

@@ -7,11 +7,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
+from ratebound._bridge import read_records
 from ratebound.problem.columns import as_array, encode_values, is_frame, read_columns
 from ratebound.problem.population import Population
-from ratebound.problem.problem import Problem
+from ratebound.problem.problem import Problem, parse_problem
 from ratebound.rates.conditions import Name, is_missing, suggest_name
 from ratebound.rates.goals import Goal
 from ratebound.rates.sums import Constraint, Shape, Sum
@@ -27,7 +28,6 @@ class Read(NamedTuple):
     """The rows of a population as they were given, and as constraints see them."""
 
     table: Rows
-    columns: Columns
     rows: Population
 
 
@@ -39,35 +39,35 @@ GROUP_ARGUMENTS = ("sensitive_features", "sensitive_attributes", "protected", "g
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def check_rows(
-    estimator: Any,
-    X: Rows,
-    reset: bool = False,
-    takes_tables: bool = True,
-) -> Any:
+def check_rows(estimator: Any, X: Rows, reset: bool = False) -> Any:
     """Check rows against those the estimator was fitted on; `reset` while it is fitted."""
-    if not reset:
-        check_is_fitted(estimator)
-    if not (takes_tables and is_frame(X)):
-        checks = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
-        return validate_data(estimator, X, reset=reset, **checks)
-    if hasattr(X, "collect"):
+    X = read_records(X, None if reset else estimator.encoding_)
+    is_table = has_columns(X)
+    if is_table and hasattr(X, "collect"):
         raise TypeError("X is a lazy table: collect it first, as in X.collect()")
-    if reset:
+    if reset and is_table:
         return validate_data(estimator, X, skip_check_array=True)
-    return X
+    if not reset and estimator.encoding_.from_frame:
+        if not is_table:
+            raise TypeError("the model was trained on a table with named columns: give a table")
+        return X
+    checks = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
+    return validate_data(estimator, X, reset=reset, **checks)
+
+
+def has_columns(X: Rows) -> bool:
+    """Return whether rows are a table: a data frame, or what was read of dictionaries."""
+    return is_frame(X) or hasattr(X, "columns")
 
 
 def check_order(X: Rows, y: Any, columns: Columns) -> None:
     """Refuse tables with the same index in another order: rows are matched by position."""
-    if not hasattr(X, "index"):
-        return
+    index: Any = getattr(X, "index", None)
     for name, part in (("y", y), ("columns", columns)):
-        index: Any = getattr(part, "index", None)
-        if not hasattr(index, "equals") or len(index) != len(X.index):
+        other: Any = getattr(part, "index", None)
+        if not hasattr(index, "equals") or not hasattr(other, "equals"):
             continue
-        has_same_rows = index.sort_values().equals(X.index.sort_values())
-        if has_same_rows and not index.equals(X.index):
+        if len(other) == len(index) and not other.equals(index) and other.isin(index).all():
             raise ValueError(
                 f"{name} names the same rows as X in another order, and rows are matched by "
                 f"position: give {name}.loc[X.index]"
@@ -76,7 +76,8 @@ def check_order(X: Rows, y: Any, columns: Columns) -> None:
 
 def read_labels(y: Any, rows: int) -> Any:
     """Return labels (n,) without gaps, of two classes or more."""
-    labels = column_or_1d(as_array(y), warn=True)
+    values = y.to_numpy() if is_frame(y) else y
+    labels = column_or_1d(as_array(values), warn=True)
     if len(labels) != rows:
         raise ValueError(f"X has {rows:,} rows, and y {len(labels):,}: give a label for each row")
     missing = sum(map(is_missing, labels.tolist())) if labels.dtype.kind in "Of" else 0
@@ -88,7 +89,7 @@ def read_labels(y: Any, rows: int) -> Any:
         raise ValueError("y mixes texts and numbers: make all labels texts, or numbers") from None
     if len(classes) < 2:
         raise ValueError(
-            f"y has 1 class, {classes.tolist()}: the classifier needs two classes or more"
+            f"y has only the class {classes.tolist()}: with one class there is nothing to decide"
         )
     is_many = len(classes) > max(FEW_CLASSES, rows / FEWEST_OF_CLASS)
     if is_many and labels.dtype.kind != "f":
@@ -97,18 +98,6 @@ def read_labels(y: Any, rows: int) -> Any:
         )
     check_classification_targets(labels)
     return labels
-
-
-def read_weights(sample_weight: Any, rows: int) -> Any:
-    """Return weights (n,) as floats, or None."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=float)
-    if weights.shape != (rows,):
-        raise ValueError(
-            f"sample_weight has the shape {weights.shape}: give a weight for each of {rows:,} rows"
-        )
-    return weights
 
 
 def read_clusters(clusters: Any, rows: Population) -> Any:
@@ -120,24 +109,31 @@ def read_clusters(clusters: Any, rows: Population) -> Any:
     return ids.codes
 
 
-def split_rows(rows: Any) -> tuple[Rows, Any, Columns, Any]:
+def split_rows(rows: Any) -> tuple[Any, ...]:
     """Return table, labels, columns and weights of a population; all but the first may be missing."""
     parts = rows if isinstance(rows, tuple) else (rows,)
-    table, labels, columns, weights = (*parts, None, None, None)[:4]
-    return table, labels, columns, weights
+    return (*parts, None, None, None)[:4]
 
 
 def read_population(
     X: Rows,
     y: Any,
     columns: Columns,
+    weights: Any = None,
     **options: Any,
 ) -> Population:
     """Return rows with the columns that constraints may name: of the table, and those beside it."""
-    named = read_columns(X) if is_frame(X) else {}
-    named |= _read_columns_beside(columns, X.shape[0])
+    rows = X.shape[0]
+    if weights is not None:
+        weights = np.asarray(weights, dtype=float)
+        if weights.shape != (rows,):
+            raise ValueError(
+                f"sample_weight has the shape {weights.shape}: give a weight for each of {rows:,} rows"
+            )
+    named = read_columns(X) if has_columns(X) else {}
+    named |= _read_columns_beside(columns, rows)
     features = X if isinstance(X, np.ndarray) else None
-    return Population(features, y, named, **options)
+    return Population(features, y, named, weights, **options)
 
 
 def _read_columns_beside(columns: Columns, rows: int) -> dict[Name, Any]:
@@ -161,15 +157,13 @@ def _read_columns_beside(columns: Columns, rows: int) -> dict[Name, Any]:
 
 
 def as_problem(objective: Objective, constraints: Constraints) -> Problem:
-    if isinstance(objective, Problem):
-        both = [objective.constraints, constraints]
-        goal: Any = {objective.sense: objective.objective}
-        return Problem(subject_to=both, levels=objective.levels, **goal)
     if isinstance(objective, str) and objective.startswith(("minimize ", "maximize ")):
-        sense, _, text = objective.partition(" ")
-        goal = {sense: text}
-        return Problem(subject_to=constraints, **goal)
-    return Problem(objective, constraints)
+        objective = parse_problem(objective)
+    if not isinstance(objective, Problem):
+        return Problem(objective, constraints)
+    both = [objective.constraints, constraints]
+    goal: Any = {objective.sense: objective.objective}
+    return Problem(subject_to=both, levels=objective.levels, **goal)
 
 
 def check_populations(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from ratebound.problem.columns import fold
 from ratebound.problem.population import Population
+from ratebound.rates.conditions import Name
 
 MOST_GROUPS = 64
 
@@ -27,14 +29,28 @@ class Known:
 
     def find(self, rows: Population) -> Any:
         """Return the group of every row (n,); `count` for groups that training did not have."""
+        for name in self.columns:
+            if name not in rows.columns:
+                raise ValueError(
+                    f"this model decides by known={list(self.columns)}: "
+                    f"give columns={{{name!r}: ...}}, a value for each row"
+                )
         combinations, index = _list_combinations(rows, self.columns)
         groups = [self.groups.get(values, self.count) for values in combinations]
-        return np.array(groups)[index]
+        group = np.array(groups)[index]
+        new_rows = (group == self.count).sum()
+        if new_rows:
+            warnings.warn(
+                f"known={list(self.columns)} have values that no training row had, rows: "
+                f"{new_rows:,}. These are decided by their features alone",
+                stacklevel=4,
+            )
+        return group
 
 
 def find_known_groups(names: str | Sequence[str], rows: Population) -> Known:
     """Return the groups that the columns `names` make of training rows."""
-    columns = (names,) if isinstance(names, str) else tuple(names)
+    columns = (names,) if isinstance(names, Name) else tuple(names)
     combinations, _ = _list_combinations(rows, columns)
     if len(combinations) > MOST_GROUPS:
         raise ValueError(
@@ -49,10 +65,7 @@ def _list_combinations(rows: Population, names: Sequence[str]) -> tuple[list[Any
     """Return the combinations of values that occur in columns, and the one of every row (n,)."""
     encoded = [rows.encode(name) for name in names]
     example, index = fold([column.codes for column in encoded])
-    values = []
-    for column in encoded:
-        of_examples = column._replace(codes=column.codes[example])
-        values.append(of_examples.decode().tolist())
+    values = [column.decode()[example].tolist() for column in encoded]
     return list(zip(*values, strict=True)), index
 
 
@@ -63,10 +76,8 @@ def find_group_chances(group: Any, count: int, inside: Any) -> Any:
     which column, and `group` (n,) is theirs.
     """
     rows = np.bincount(group, minlength=count + 1)
-    chances = np.full((count + 1, inside.shape[1]), np.nan)
-    for column, is_inside in enumerate(inside.T):
-        hits = np.bincount(group, is_inside, count + 1)
-        chances[hits == rows, column] = 1.0
-        chances[hits == 0, column] = 0.0
-    chances[rows == 0] = np.nan
+    hits = [np.bincount(group, is_inside, count + 1) for is_inside in inside.T]
+    with np.errstate(invalid="ignore"):
+        chances = np.column_stack(hits) / rows[:, None]
+    chances[(chances > 0) & (chances < 1)] = np.nan
     return chances

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ratebound.learning.confidence import Claim, MarginSearch
+from ratebound.learning.confidence import EVEN, Claim, MarginSearch
 from ratebound.learning.features import take_rows
+from ratebound.learning.floors import find_floor
 from ratebound.learning.folds import deal_folds, digest_rows, find_shared_rows, find_units
 from ratebound.learning.forecast import Forecast, learn_forecast
 from ratebound.learning.given import Rows
@@ -104,7 +105,8 @@ class PlainModel:
         return scores[:1] - scores[1:]
 
     def decide(self, X: Any, group: Any = None) -> Any:
-        return np.asarray(self.fit.predict(X), dtype=int)
+        decisions = self.fit.predict(X) if X.shape[0] else []
+        return np.asarray(decisions, dtype=int)
 
     def split_costs(self, X: Any, group: Any = None) -> Any:
         costs = self.compute_costs(X)
@@ -186,7 +188,7 @@ def compile_problem(problem: Problem, populations: Mapping[str, Population]) -> 
     if is_computed or any(block.at != 0 for block in compiled.blocks):
         raise ValueError(
             "a function of one's own, a rate with at= and an area such as roc_auc() are of scores, "
-            "not of decisions: train for them with rb.ProxyLagrangianClassifier"
+            "not of decisions: train for them with rb.play"
         )
     return compiled
 
@@ -244,20 +246,35 @@ class Learned:
         """Return the choice that is worth its price."""
         return self.list_choices(confidence, Search(self.rules))[0]
 
-    def list_choices(self, confidence: float | None, search: Search) -> list[Choice]:
-        """Return the choice that is worth its price, and then safer ones."""
-        no_margins = np.zeros(self.rules.constraint_count)
-        if confidence is None or not self.rules.constraint_count:
-            return [Choice(search(no_margins), None, no_margins)]
-        margins = MarginSearch(self.rules, search, self.influence, confidence, self.seed)
-        best, _ = margins.choose()
-        total = best.margins.sum()
-        safer = [item for item in margins.candidates if item.margins.sum() > total]
-        safer.sort(key=lambda item: float(item.margins.sum()))
+    def list_choices(
+        self,
+        confidence: float | None,
+        search: Search,
+        share: float | None = None,
+    ) -> list[Choice]:
+        """Return the choice that is worth its price, then safer ones for a test on a share of rows."""
+        if not self.rules.constraint_count:
+            nothing = np.zeros(0)
+            return [Choice(search(nothing), None, nothing)]
+        asked = EVEN if confidence is None else confidence
+        margins = MarginSearch(self.rules, search, self.influence, asked, self.seed)
+        if confidence is None:
+            only, claim = margins.choose_on_rows()
+            required = only.margins if claim is None else only.margins + margins.required
+            return [Choice(only.rule, claim, required)]
+        best, claim = margins.choose()
+        safer = [] if share is None else margins.list_safer(best, share)
         choices = []
         for candidate in (best, *safer):
             required = np.where(margins.is_testable, candidate.margins, -np.inf)
             choices.append(Choice(candidate.rule, margins.make_claim(candidate), required))
+        if claim.reached >= confidence and not best.margins.any():
+            return choices
+        floor = find_floor(self.rules, best.rule, self.influence, self.unit, confidence)
+        if floor is not None:
+            rule, claim = floor
+            self.rules.evaluate(rule.weights[None])  # other bounds start from it, too
+            choices[0] = Choice(rule, claim, -rule.violations)
         return choices
 
     def make_model(self, rule: Rule) -> Model:

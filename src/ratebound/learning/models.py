@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
@@ -17,12 +15,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
-BOOSTED: dict[
-    str, Callable[[int], dict[str, Any]]
-] = {  # the option by which a library uses some rounds only
-    "lightgbm": lambda rounds: {"num_iteration": rounds},
-    "xgboost": lambda rounds: {"iteration_range": (0, rounds)},
-}
 NAMES = ("linear", "lightgbm", "xgboost", "catboost", "mlp")
 MANY_ROWS = 20_000  # from which trees are as large as usual; of fewer, shallow ones learn more
 STAGES = (0.1, 0.2, 1 / 3, 2 / 3, 1.0)  # shares of boosting rounds that are compared
@@ -31,14 +23,16 @@ MORE_ROUNDS = 3  # times as many as usual, of shallow trees: a third of them is 
 # Small trees shrink towards the share of a group: else they diverge where a group has few rows.
 # Ten trees at .4 take a tenth less time; with a live model's column (churn) they cost .006.
 SMALL = {"n_estimators": 20, "learning_rate": 0.25, "reg_lambda": 5.0, "n_jobs": 1}
-SMALL_LIGHTGBM = {
-    "num_leaves": 8,
-    "min_child_samples": 5,
-    "max_bin": 63,
-    "force_row_wise": True,
-    "verbose": -1,
+BOOSTED: dict[str, dict[str, Any]] = {  # libraries whose number of rounds is chosen
+    "lightgbm": {
+        "num_leaves": 8,
+        "min_child_samples": 5,
+        "max_bin": 63,
+        "force_row_wise": True,
+        "verbose": -1,
+    },
+    "xgboost": {"max_depth": 3},
 }
-SMALL_XGBOOST = {"max_depth": 3}
 SMALL_HISTOGRAM = {
     "max_iter": 20,
     "learning_rate": 0.25,
@@ -60,13 +54,9 @@ class Scaler(StandardScaler):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         super().fit(X, y, sample_weight)
-        if issparse(X):
-            other_values = (X.multiply(X) != X).sum(axis=0)
-            is_flag = np.asarray(other_values).ravel() == 0
-        else:
-            values = np.asarray(X)
-            is_flag = ((values == 0) | (values == 1)).all(axis=0)
-        self.scale_ = np.where(is_flag, 1.0, self.scale_)
+        is_number = np.ravel((X.astype(bool) != X).sum(axis=0)) > 0
+        self.scale_ = np.where(is_number, self.scale_, 1.0)
+        self.var_ = None  # only `partial_fit` reads it, and models are stored
         return self
 
 
@@ -74,21 +64,18 @@ def make_label_model(model: Any, rows: int, sparse: bool = False) -> Any:
     """Return the classifier that learns the labels of so many rows, maybe a sparse matrix."""
     if not isinstance(model, str):
         return _check_classifier(model)
-    size: dict[str, Any] = {}
+    is_small = rows < MANY_ROWS
     if model == "linear":
         return make_pipeline(Scaler(with_mean=not sparse), LogisticRegression(max_iter=1000))
     if model == "lightgbm":
         from lightgbm import LGBMClassifier
 
-        if rows < MANY_ROWS:
-            size = {"num_leaves": 8}
-        return LGBMClassifier(verbose=-1, n_jobs=1, force_row_wise=True, **size)
+        leaves = 8 if is_small else 31
+        return LGBMClassifier(num_leaves=leaves, verbose=-1, n_jobs=1, force_row_wise=True)
     if model == "xgboost":
         from xgboost import XGBClassifier
 
-        if rows < MANY_ROWS:
-            size = {"max_depth": 3, "n_jobs": 1}
-        return XGBClassifier(**size)
+        return XGBClassifier(max_depth=3, n_jobs=1) if is_small else XGBClassifier()
     if model == "catboost":
         from catboost import CatBoostClassifier
 
@@ -107,15 +94,18 @@ def make_label_model(model: Any, rows: int, sparse: bool = False) -> Any:
 
 def _check_classifier(model: Any) -> Any:
     """Return a classifier with probabilities; one that only scores rows is calibrated."""
-    is_object = not isinstance(model, type)
-    if is_object and hasattr(model, "fit") and hasattr(model, "predict_proba"):
+    if isinstance(model, type) or not (hasattr(model, "fit") and scores_rows(model)):
+        raise TypeError(
+            f"model= takes one of {', '.join(NAMES)}, or a classifier with predict_proba or "
+            f"decision_function; got {model!r}"
+        )
+    if hasattr(model, "predict_proba"):
         return model
-    if is_object and hasattr(model, "fit") and hasattr(model, "decision_function"):
-        return CalibratedClassifierCV(model, cv=CALIBRATION_FOLDS, ensemble=False)
-    raise TypeError(
-        f"model= takes one of {', '.join(NAMES)}, or a classifier with predict_proba or "
-        f"decision_function; got {model!r}"
-    )
+    return CalibratedClassifierCV(model, cv=CALIBRATION_FOLDS, ensemble=False)
+
+
+def scores_rows(model: Any) -> bool:
+    return hasattr(model, "predict_proba") or hasattr(model, "decision_function")
 
 
 def list_rounds(name: Any, model: Any, rows: int) -> list[int]:
@@ -124,12 +114,12 @@ def list_rounds(name: Any, model: Any, rows: int) -> list[int]:
     Shallow trees may need more than usual: on 10,000 rows of ACSIncome the error is .203 with 300
     rounds and .209 with 100; on 3,000 of COMPAS it is .318 with 300 and .312 with 100.
     """
-    if not isinstance(name, str) or name not in BOOSTED:
+    if name not in BOOSTED:
         return []
     most = model.n_estimators or 100
     if rows < MANY_ROWS:
         most *= MORE_ROUNDS
-    return [max(1, round(share * most)) for share in STAGES]
+    return [round(share * most) for share in STAGES]
 
 
 def make_group_model(model: Any) -> Any:
@@ -140,22 +130,23 @@ def make_group_model(model: Any) -> Any:
         return pipeline
     if type(model) is LogisticRegression:
         return clone(model).set_params(class_weight=None)
-    if _find_library(model) == "lightgbm":
-        return type(model)(**SMALL | SMALL_LIGHTGBM)
-    if _find_library(model) == "xgboost":
-        return type(model)(**SMALL | SMALL_XGBOOST)
+    library = _find_library(model)
+    if library in BOOSTED:
+        return type(model)(**SMALL | BOOSTED[library])
     if type(model).__name__.startswith("HistGradientBoosting"):
         return clone(model).set_params(**SMALL_HISTOGRAM)
-    filler = SimpleImputer(keep_empty_features=True)
-    scaler = StandardScaler(with_mean=False)
-    return make_pipeline(filler, scaler, LogisticRegression(max_iter=1000))
+    return _fill_and_scale(LogisticRegression(max_iter=1000))
 
 
-def make_regression(X: Any) -> Any:
-    """Return a linear regression on features like these."""
+def make_regression() -> Any:
+    """Return a linear regression."""
+    return _fill_and_scale(Ridge())
+
+
+def _fill_and_scale(model: Any) -> Any:
     filler = SimpleImputer(keep_empty_features=True)
-    scaler = StandardScaler(with_mean=not issparse(X))
-    return make_pipeline(filler, scaler, Ridge())
+    scaler = StandardScaler(with_mean=False)  # as rows may be sparse
+    return make_pipeline(filler, scaler, model)
 
 
 def fit_clone(
@@ -170,21 +161,18 @@ def fit_clone(
 
     `seed` fills in every random state that is not set.
     """
-    is_classifier = hasattr(model, "predict_proba") or hasattr(model, "decision_function")
-    if is_classifier and len(np.unique(y)) < 2:
+    if scores_rows(model) and len(np.unique(y)) < 2:
         model = DummyClassifier(strategy="prior")
     fit = clone(model)
-    if seed is not None:
-        for name, value in fit.get_params().items():
-            if name.rpartition("__")[2] == "random_state" and value is None:
-                fit.set_params(**{name: seed})
-    if weights is None:
-        return fit.fit(X, y, **params)
-    if not isinstance(fit, Pipeline):
-        return fit.fit(X, y, sample_weight=weights)
-    for name, step in fit.steps:
-        if has_fit_parameter(step, "sample_weight"):
-            params[f"{name}__sample_weight"] = weights
+    for name, value in fit.get_params().items():
+        if name.rpartition("__")[2] == "random_state" and value is None:
+            fit.set_params(**{name: seed})
+    if weights is not None and not isinstance(fit, Pipeline):
+        params["sample_weight"] = weights
+    elif weights is not None:
+        for name, step in fit.steps:
+            if has_fit_parameter(step, "sample_weight"):
+                params[f"{name}__sample_weight"] = weights
     return fit.fit(X, y, **params)
 
 
@@ -195,11 +183,13 @@ def predict_probabilities(
     rounds: int | None = None,
 ) -> Any:
     """Return the probability (count, n) of each answer 0, 1, ..., after some rounds of boosting."""
-    library = _find_library(fit)
-    options = {}
-    if rounds is not None and library in BOOSTED:
-        options = BOOSTED[library](rounds)
     probabilities = np.zeros((count, X.shape[0]))
+    if not X.shape[0]:
+        return probabilities
+    options: dict[str, Any] = {}
+    if rounds is not None:
+        is_lightgbm = _find_library(fit) == "lightgbm"
+        options = {"num_iteration": rounds} if is_lightgbm else {"iteration_range": (0, rounds)}
     answers = np.asarray(fit.classes_, dtype=int)
     probabilities[answers] = fit.predict_proba(X, **options).T
     return probabilities

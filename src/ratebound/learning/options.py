@@ -38,12 +38,15 @@ def number(above: float, below: float = inf) -> Check:
 
 def _is_list_of_names(value: Any) -> bool:
     is_list = not isinstance(value, str | bytes) and hasattr(value, "__iter__")
-    return is_list and all(isinstance(name, Name) for name in value)
+    return is_list and len(value) > 0 and all(isinstance(name, Name) for name in value)
 
 
 TEXT = Check(lambda value: isinstance(value, str) and value != "", "a text")
 FUNCTION = Check(callable, "a function")
-NAMES = Check(_is_list_of_names, "a list of columns, as in ['age', 'hours']")
+FEATURES = Check(
+    lambda value: hasattr(value, "only") or _is_list_of_names(value),
+    "a list of columns, as in ['age', 'hours'], or rb.Features(...)",
+)
 NAME_OR_NAMES = Check(
     lambda value: isinstance(value, Name) or _is_list_of_names(value),
     "the name of a column, or a list of names",
@@ -70,7 +73,7 @@ class MethodAndOption:
         self.__doc__ = method.__doc__
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self.method if instance is None else self.method.__get__(instance, owner)
+        return self.method.__get__(instance, owner)
 
     def __set__(self, instance: Any, value: Any) -> None:
         vars(instance)[self.method.__name__] = value

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,9 @@ class Quotas(Rules):
     def decide(self, weights: Any) -> Any:
         costs = compute_costs(self.terms, weights, self.forecast)[:, 0]
         decisions = np.zeros(costs.shape, dtype=np.int64)
-        if self.count:
-            cheapest = np.argpartition(costs, self.count - 1, axis=1)[:, : self.count]
-            np.put_along_axis(decisions, cheapest, 1, axis=1)
+        last = max(self.count - 1, 0)
+        cheapest = np.argpartition(costs, last, axis=1)[:, : self.count]
+        np.put_along_axis(decisions, cheapest, 1, axis=1)
         return decisions
 
 
@@ -53,7 +54,8 @@ def choose_rows(
     `rows` are the constraints of training, and `population` the batch, with the label no in every
     row. A warning names constraints that are violated, and those whose columns or groups it lacks.
     """
-    loss = 1 + (scores.max() - scores) / max(np.ptp(scores), 1e-300)
+    spread = max(np.ptp(scores), 1e-300)
+    loss = 1 + (scores.max() - scores) / spread
     batch = replace(population, columns=population.columns | {LOSS: loss})
     measurable = []
     for row in rows:
@@ -65,12 +67,13 @@ def choose_rows(
         except ValueError as error:
             warnings.warn(f"exactly={count:,} cannot regard {row.text}: {error}", stacklevel=3)
     compiled = _compile(measurable, batch)
-    worth = sum(_compute_worth(compiled, block) for block in compiled.blocks)
-    rules = Quotas(compiled, np.eye(len(worth))[:, None], worth, count=count)
+    worth = _compute_worth(compiled)
+    terms = np.eye(len(worth))[:, None]
+    rules = Quotas(compiled, terms, worth, count=count)
     best = find_best_rule(rules, np.zeros(len(measurable)))
-    for row, violation in zip(measurable, best.violations / rules.scale, strict=True):
-        if violation > TOLERANCE:
-            warnings.warn(f"exactly={count:,}: no such rows meet {row.text}", stacklevel=3)
+    is_violated = best.violations / rules.scale > TOLERANCE
+    for row in compress(measurable, is_violated):
+        warnings.warn(f"exactly={count:,}: no such rows meet {row.text}", stacklevel=3)
     return rules.decide(best.weights[None])[0]
 
 
@@ -84,7 +87,11 @@ def _compile(rows: Sequence[Row], batch: Population) -> Compiled:
     return compile(Problem(MINIMIZE_LOSS, bounds), batch)
 
 
-def _compute_worth(compiled: Compiled, block: Any) -> Any:
-    of_cells = compiled.per_cell(block.coefficients)[:, 0]
-    weight = compiled.weight_of(block)
-    return of_cells[:, compiled.cell] * (1 if weight is None else weight)
+def _compute_worth(compiled: Compiled) -> Any:
+    """Return what a yes for each row adds (p + m, n)."""
+    worth: Any = 0
+    for block in compiled.blocks:
+        of_cells = compiled.per_cell(block.coefficients)[:, 0]
+        weight = compiled.weight_of(block)
+        worth = worth + of_cells[:, compiled.cell] * (1 if weight is None else weight)
+    return worth

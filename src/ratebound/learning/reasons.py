@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ratebound.learning.features import Encoding
 from ratebound.rates.conditions import Name
 
-LEAST = 1e-12  # of a part that is listed
+LEAST = 5e-4  # of a part that is listed: others would print as 0.000
+ONE_THRESHOLD = "one threshold for everyone"
 MOST_NAMED = 4  # columns, as is customary in notices
 
 
@@ -84,21 +84,24 @@ def make_reasons(
     of_biases = parts[errors + 1 :].sum(axis=0)
     stacked = np.stack([of_objective, *parts[pieces:errors], of_biases])
     moves = np.reshape([*effects.values()], (len(effects), *of_biases.shape))
-    every_name = (*names, "one threshold for everyone")
+    every_name = (*names, ONE_THRESHOLD)
     return Reasons(every_name, tuple(decisions), stacked, tuple(effects), moves)
 
 
 def measure_effects(
     score: Callable[[Any], Any],
     features: Any,
-    encoding: Encoding,
+    typical: Any,
+    sources: Sequence[Name],
 ) -> dict[Name, Any]:
-    """Return the effect (D-1, n) of each column on a score (D-1, n) of features (n, d)."""
-    if encoding.typical is None:
+    """Return the effect (D-1, n) of each column on a score (D-1, n) of features (n, d).
+
+    `sources` are the columns that features are made of. If `typical` is None, there are no effects.
+    """
+    if typical is None:
         return {}
-    typical = np.broadcast_to(encoding.typical, features.shape)
+    typical = np.broadcast_to(typical, features.shape)
     difference = score(features) - score(typical)
-    sources = [source for source, _ in encoding.list_features()]
     effects = {}
     for name in dict.fromkeys(sources):
         is_own = np.array([source == name for source in sources])

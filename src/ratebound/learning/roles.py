@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ratebound.learning.given import Rows
+from ratebound._bridge import as_features
+from ratebound.learning.given import Rows, has_columns
 from ratebound.problem.columns import is_frame, list_names
 from ratebound.problem.problem import Problem
-from ratebound.rates.conditions import Name, suggest_name
+from ratebound.rates.conditions import Name
 
 SENSITIVE = re.compile(
     r"(?<![a-z])(age|sex|gender|race|ethnic\w*|religion|marital|nationality)(?![a-z])"
@@ -23,28 +25,28 @@ SENSITIVE = re.compile(
 def choose_features(
     X: Rows,
     problem: Problem,
-    features: Sequence[Name] | None,
+    features: Any,
     not_features: Iterable[Name],
-) -> tuple[list[Name], list[Name]]:
-    """Return the columns that a model reads, and the columns that it does not.
+) -> tuple[Any, list[Name]]:
+    """Return the columns of a table that a model may read, and the columns that it may not.
 
-    Live decisions, amounts and `not_features` are left out.
+    Live decisions, amounts and `not_features` are left out, unless the user lists all features.
     """
-    names = list_names(X) if is_frame(X) else list(range(X.shape[1]))
-    for name in features or ():
-        if name not in names:
-            raise ValueError(f"features= lists {name!r}, which X lacks{suggest_name(name, names)}")
-    if features is not None:
-        return list(features), []
-    excluded: set[Any] = {*not_features}
+    if not has_columns(X):
+        return features, []
+    chosen = as_features(features)
+    if chosen.only is not None:
+        return chosen, []
+    roles: set[Any] = {*not_features}
     for statement in (*problem.constraints, problem.objective):
         for rate in statement.rates:
-            excluded |= {rate.option("versus"), rate.option("by")}
-            excluded |= {part.amounts for part in rate.counted}
-    left_out = [name for name in names if name in excluded]
+            roles |= {rate.option("versus"), rate.option("by")}
+            roles |= {part.amounts for part in rate.counted}
+    names = chosen.chosen(list_names(X) if is_frame(X) else X.columns)
+    left_out = [name for name in names if name in roles]
     if len(left_out) == len(names):
         raise ValueError(f"all columns have other roles than features: {left_out}; list features=")
-    return [name for name in names if name not in left_out], left_out
+    return replace(chosen, exclude=[*chosen.exclude, *left_out]), left_out
 
 
 def describe_features(features: Sequence[Name], left_out: Sequence[Name]) -> list[str]:

@@ -3,13 +3,14 @@
 At weights λ, a decision costs a row Σ_j forecast[j] · (λ · terms)[j], and the cheapest decision is
 made. The weights (T,) belong, in this order, to the p pieces of the objective, the m constraints,
 and errors; after them comes a bias for each decision but the first. Without weights on constraints
-the rule is the plain model. Biases alone make one decision for everyone; no other rule has any, as
-a multiplier moves thresholds, too, and among many biases some look good by chance.
+the rule is the plain model. Biases alone make one decision for everyone. Other rules have biases only
+if these help to meet constraints: among many biases, some look good by chance.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,21 @@ class Rule:
     objective: float
 
 
-def build_terms(compiled: Compiled, forecast: Forecast, of_cell: Any = None) -> Any:
+def build_terms(
+    compiled: Compiled,
+    forecast: Forecast,
+    of_cell: Any = None,
+) -> Any:
     """Return what each weight but biases adds to the cost of decisions but the first: (t, D-1, J).
 
-    The unit is one error: as one row in n counts 1 / n, costs are multiplied by n. `of_cell` says
-    in which cell of the problem each cell of the forecast lies, if the two differ.
+    The unit is one error: as one row in n counts 1 / n, costs are multiplied by n, or by the sum of
+    weights. `of_cell` says in which cell of the problem each cell of the forecast lies, if the two
+    differ.
     """
     other_decisions = compiled.decisions - 1
     labels = compiled.classes.labels
-    parts = [np.zeros((len(compiled.offset), other_decisions, 1 + labels))]
+    rows = len(compiled.offset)
+    parts = [np.zeros((rows, other_decisions, 1 + labels))]
     for block in compiled.blocks:
         worth = block.coefficients
         if forecast.by_cells:
@@ -47,8 +54,10 @@ def build_terms(compiled: Compiled, forecast: Forecast, of_cell: Any = None) -> 
         if of_cell is not None:
             worth = worth[:, :, of_cell]
         parts.append(worth)
-    terms = np.concatenate(parts, axis=2)
-    terms *= len(compiled.cell)
+    total = len(compiled.cell)
+    if compiled.weights is not None:
+        total = compiled.weights.sum()
+    terms = total * np.concatenate(parts, axis=2)
 
     errors = np.zeros_like(terms[:1])
     label = np.arange(1, labels)
@@ -66,7 +75,11 @@ def sum_terms(terms: Any, weights: Any) -> Any:
     return per_column
 
 
-def compute_costs(terms: Any, weights: Any, forecast: Any) -> Any:
+def compute_costs(
+    terms: Any,
+    weights: Any,
+    forecast: Any,
+) -> Any:
     """Return the expected costs (K, D-1, n) at weights (K, T) on a forecast (J, n).
 
     They are summed column by column, so that a row's bits do not depend on the other rows.
@@ -105,12 +118,13 @@ class Rules:
     forecast: Any  # (J, n) out of fold
     weights: Any = field(init=False)  # (N, T)
     values: Any = field(init=False)  # (N, p + m)
-    constants: Any = field(init=False, default=())  # (k,) which rules are constants
+    constants: Any = field(init=False)  # (k,) which rules are constants
     planes: list[int] = field(init=False)  # the rules that linear programs mix
     sample: Rules | None = field(init=False, default=None)  # on some of the rows, if they are many
 
     def __post_init__(self) -> None:
         self.planes = [0]
+        self.constants = np.arange(0)
         self.weights = self.plain_weights[None]
         plain = self.decide(self.weights)
         self.values = self.compute_values(plain)
@@ -118,7 +132,8 @@ class Rules:
             constants = self.list_constant_rules()
             self.constants = np.arange(1, 1 + len(constants))
             for rule in constants:
-                self._append(rule.weights, np.append(rule.pieces, rule.violations))
+                values = np.append(rule.pieces, rule.violations)
+                self._append(rule.weights, values)
 
     # --- sizes and units ---
 
@@ -133,6 +148,14 @@ class Rules:
     @property
     def row_count(self) -> int:
         return len(self.compiled.cell)
+
+    @property
+    def shares(self) -> Any:
+        """What share of all weight each row has (n,)."""
+        weights = self.compiled.weights
+        if weights is None:
+            weights = np.ones(self.row_count)
+        return weights / weights.sum()
 
     @property
     def unit(self) -> float:
@@ -159,12 +182,25 @@ class Rules:
     @property
     def multipliers(self) -> slice:
         """Which weights belong to constraints."""
-        return slice(self.piece_count, self.piece_count + self.constraint_count)
+        first = self.piece_count
+        return slice(first, first + self.constraint_count)
 
     @property
     def biases(self) -> slice:
         """Which weights are biases."""
         return slice(len(self.terms), None)
+
+    @cached_property
+    def reach(self) -> Any:
+        """How much (T,) a unit of each weight moves costs, about: the root of a mean square."""
+        reach = np.ones(len(self.plain_weights))
+        if self.by_row:
+            means = self.forecast @ self.shares
+            per_column = (self.terms**2).sum(axis=1)
+            squares = per_column @ means
+            squares[squares <= 0] = 1.0
+            reach[: len(squares)] = np.sqrt(squares)
+        return reach
 
     def join_weights(self, pieces: Any, multipliers: Any) -> Any:
         """Join weights of pieces (p,) and constraints (m,) to those of a rule."""
@@ -172,9 +208,12 @@ class Rules:
         return self._place_weights(0, joined)
 
     def _place_weights(self, start: int, some_weights: Any) -> Any:
-        biases = self.compiled.decisions - 1 if self.by_row else 0
-        weights = np.zeros(len(self.terms) + biases)
-        weights[start : start + len(some_weights)] = some_weights
+        count = len(self.terms)
+        if self.by_row:
+            count += self.compiled.decisions - 1
+        weights = np.zeros(count)
+        stop = start + len(some_weights)
+        weights[start:stop] = some_weights
         return weights
 
     # --- computing ---
@@ -195,9 +234,11 @@ class Rules:
         costs_of_rule = self.row_count * (self.compiled.decisions - 1)
         rules_at_once = max(1, CHUNK // costs_of_rule)
         for first in range(0, len(weights), rules_at_once):
-            some_weights = weights[first : first + rules_at_once]
+            stop = first + rules_at_once
+            some_weights = weights[first:stop]
             decisions = self.decide(some_weights)
-            self._append(some_weights, self.compute_values(decisions))
+            values = self.compute_values(decisions)
+            self._append(some_weights, values)
         count = len(self.weights)
         return np.arange(count - len(weights), count)
 
@@ -216,8 +257,9 @@ class Rules:
 
     def get_worst_violations(self, margins: Any) -> Any:
         """Return every rule's worst violation (N,) with margins (m,), in units; 0 if none."""
-        violations = self.values[:, self.piece_count :] + margins
-        return (violations / self.scale).max(axis=1, initial=0.0)
+        violations = self.values[:, self.piece_count :]
+        in_units = (violations + margins) / self.scale
+        return in_units.max(axis=1, initial=0.0)
 
     def find_worst(self, rule: Rule, margins: Any) -> float:
         """Return a rule's worst violation with margins (m,), in units; 0 if none."""
@@ -248,8 +290,18 @@ class Rules:
             rules.append(self._make_rule(weights, values))
         return rules
 
+    def is_plain_enough(self, margins: Any) -> bool:
+        """Return whether the plain model, which is best by the forecast, meets the constraints."""
+        is_best = self.by_row and self.compiled.objective.is_sum
+        return is_best and self.meets(self.get_rule(0), margins)
+
     def find_cheapest(self, margins: Any) -> Rule:
-        """Return the cheapest rule that meets constraints with margins (m,), or the nearest."""
+        """Return the cheapest rule that meets constraints with margins (m,), or the nearest.
+
+        If the plain model meets them, a rule that seems cheaper is one that chance has favoured.
+        """
+        if self.is_plain_enough(margins):
+            return self.get_rule(0)
         violations = self.get_worst_violations(margins)
         missing = np.where(violations > TOLERANCE, violations.round(9), 0.0)
         nearest_first = np.lexsort((self.get_objectives(), missing))

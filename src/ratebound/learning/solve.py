@@ -2,9 +2,9 @@
 
 Weights come from cutting planes: a linear program over the rules so far says at which weights
 least is known, and the rule there comes next. Rules are judged by their actual rates out of fold,
-which forgives errors of the forecast. A mixture of such rules nearly always has a single rule
-beside it that is as good, so the last step looks around the program's weights, at random. With many
-constraints no rule is near: then multipliers follow the violations, as in a game.
+which forgives errors of the forecast. Beside a mixture of such rules there often is a single one
+that is as good. If not, a smooth descent moves all multipliers at once. Last, rules near
+the best one are drawn at random.
 """
 
 from __future__ import annotations
@@ -15,34 +15,38 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.learning.descent import descend
 from ratebound.learning.forecast import Forecast
 from ratebound.learning.program import solve_mixture
 from ratebound.learning.rules import Rule, Rules, build_terms
 from ratebound.learning.sample import take_sample
 from ratebound.problem.compile import compile_pieces
+from ratebound.problem.compiled import Compiled
 from ratebound.problem.expand import spell_out
 from ratebound.problem.problem import Problem
+from ratebound.rates.sums import Constraint, Sum
 
 MOST_ROWS = 100_000  # of more, a sample is searched
 FEW_ROWS = 4_000  # of a sample, about, that is searched in a few hundredths of a second
-CORRECTIONS = 2  # times that a sample is searched
-BELOW = (0.0, 0.001, 0.003, 0.01)  # how far below bounds rules of a sample are tried, in units
+CORRECTIONS = 6  # rules of a sample that are tried on all rows
+BETWEEN = np.linspace(0.1, 0.9, 8)[:, None]  # the last two of them
+LEAST_RAISE = 5e-4  # of margins if a rule of a sample violates constraints on all rows, in units
 ROUNDS = 40  # of the program at each margin
 MOST_PLANES = 60  # the latest rules, that the program goes on with
+NOTHING = 1e6  # units below its bound that a constraint may be which is not required
 LEAST_ROWS = 0.1  # rows that better weights could still gain
-EXPENSIVE = 5e-3  # how much more than the plain model a rule may cost before planes are far away
-DEAR = 2e-4  # how much more of the objective than a mixture a rule may cost before more are tried
-VERY_DEAR = 2e-3  # the same before rules far away are tried
-FAR_RULES = 60  # at random
-SIZES = (-2.0, 0.5)  # of their multipliers, as powers of ten
-WIDE = 0.5  # how far they may be, in logarithms of multipliers
-NEAR_RULES = 20  # at random around the best, step by step
-CLOSER = (0.4, 0.1, 0.03)  # how far they may be
-FOLLOWED = 100  # rules along the way of violations
-FIRST_STEPS = (0.04, 0.02)  # in multipliers for a violation of 1
-SLOWING = 30  # steps after which they are half as large
-AIMING = 2.5  # how fast they aim below bounds, as a share of steps
-LEAST_PRICE = 1e-4  # of a constraint that conflicts with others
+DEAR = 2e-4  # how much more of the objective than a mixture a rule may cost before a descent
+EXPENSIVE = 0.01  # the same more than the plain model: mixtures of the rules cost too much then
+LARGE = 10_000_000  # numbers of a forecast, of which more take too long to descend on
+NEAR_RULES = 24  # at random around the best
+DRAWS = 10  # of near rules, one after another
+NEAR = 0.3  # how far they may be, as a share of multipliers
+ADDED = 0.1  # the same for multipliers of 0, as a share of typical ones
+FAR = 1.0  # the same of biases, if no rule meets the constraints
+WIDER = 1.2  # after a better rule
+CLOSER = 0.6  # after none
+PENALTY = 30.0  # for a violation, of rules to go on from
+KNOWN_RULES = 10  # the best, that are tried for other bounds
 CHANGES = (-0.02, -0.01, 0.0, 0.01, 0.02)  # of a bound, for its price
 WIDTHS = (0.4, 0.1, 0.025)  # of the grids of levels, one after another
 LEAST_LEVEL = 0.005
@@ -56,65 +60,97 @@ def find_best_rule(rules: Rules, margins: Any, most_rows: int = MOST_ROWS) -> Ru
 
     A margin of -inf requires nothing. With more rows than `most_rows`, a sample is searched.
     """
-    has_choice = rules.constraint_count > 0 or not rules.compiled.objective.is_sum
-    if has_choice and rules.by_row and rules.row_count > most_rows:
+    if rules.is_plain_enough(margins):
+        return rules.get_rule(0)
+    if rules.by_row and rules.row_count > most_rows:
         _search_sample(rules, margins, most_rows)
-    elif has_choice:
+    else:
         _search(rules, margins)
     return rules.find_cheapest(margins)
 
 
-def _search_sample(rules: Rules, margins: Any, most_rows: int) -> None:
-    """Compute the rules that are best on a sample, corrected by how far its rates are off."""
+def _search_sample(
+    rules: Rules,
+    margins: Any,
+    most_rows: int,
+) -> None:
+    """Compute rules that are best on a sample, with margins for how far its rates are off."""
     if rules.sample is None:
         rules.sample = take_sample(rules, most_rows)
-    difference = np.zeros(rules.constraint_count)
+    best = rules.find_cheapest(margins)
+    tried = [best.weights]
+    index = rules.sample.evaluate(best.weights[None])[0]
+    difference = best.violations - rules.sample.get_rule(index).violations
     for _ in range(CORRECTIONS):
         corrected = margins + difference
         _search(rules.sample, corrected)
-        tried = []
-        for below in BELOW:
-            tried.append(rules.sample.find_cheapest(corrected + below * rules.scale))
-        indices = rules.evaluate(np.stack([rule.weights for rule in tried]))
-        difference = rules.get_rule(indices[0]).violations - tried[0].violations
+        best = rules.sample.find_cheapest(corrected)
+        tried.append(best.weights)
+        index = rules.evaluate(best.weights[None])[0]
+        rule = rules.get_rule(index)
+        if rules.meets(rule, margins):
+            break
+        difference = rule.violations - best.violations + LEAST_RAISE * rules.scale
+    rules.evaluate(BETWEEN * tried[-2] + (1 - BETWEEN) * tried[-1])
 
 
 def _search(rules: Rules, margins: Any) -> None:
     plan = run_cutting_planes(rules, margins)
+    _draw_near(rules, margins)
+    best = rules.get_rule(_find_nearest(rules, margins))
     plain = rules.get_rule(0).objective / rules.unit
-    if _costs_more(rules, margins, plain + EXPENSIVE):
-        rules.planes += _explore(rules)
-        plan = run_cutting_planes(rules, margins)
-
-    def scatter(count: int, spread: float, *others: Any) -> None:
-        best = rules.find_cheapest(margins)
-        _scatter(rules, np.stack([best.weights, *others]), count, spread)
-
-    if _costs_more(rules, margins, plan.value + DEAR):
-        scatter(FAR_RULES, WIDE, plan.mean, plan.weights)
-    for step in FIRST_STEPS:
-        if _costs_more(rules, margins, plan.value + VERY_DEAR):
-            _follow_violations(rules, margins, plan.mean, step)
-    if _costs_more(rules, margins, plan.value + VERY_DEAR):
-        scatter(FAR_RULES, WIDE, plan.mean, plan.weights)
-    for spread in CLOSER:
-        scatter(NEAR_RULES, spread)
+    is_good = best.objective / rules.unit <= min(plan.value + DEAR, plain + EXPENSIVE)
+    is_large = rules.by_row and rules.forecast.size > LARGE
+    if is_large or (is_good and rules.meets(best, margins)):
+        return
+    if rules.by_row:
+        objective = rules.compiled.objective
+        slope = objective.slope(rules.get_rule(0).pieces) / rules.unit
+        no_multipliers = np.zeros(rules.constraint_count)
+        descend(rules, margins, plan.weights)
+        descend(rules, margins, rules.join_weights(slope, no_multipliers))
+    _draw_near(rules, margins)
 
 
-def _costs_more(rules: Rules, margins: Any, value: float) -> bool:
-    """Return whether every rule so far costs more than `value`, or violates a constraint."""
-    rule = rules.find_cheapest(margins)
-    return not rules.meets(rule, margins) or rule.objective / rules.unit > value
+def _draw_near(rules: Rules, margins: Any) -> None:
+    """Compute rules at random around the best one that is not a constant, again and again."""
+    random = np.random.default_rng(len(rules.weights))
+    least = np.zeros_like(rules.plain_weights)
+    least[rules.multipliers] = ADDED / rules.reach[rules.multipliers]
+    shape = (NEAR_RULES, len(least))
+    one_each = (NEAR_RULES, 1)
+    spread = NEAR
+    best = _find_nearest(rules, margins)
+    if not rules.meets(rules.get_rule(best), margins):
+        least[rules.biases] = FAR
+    for _ in range(DRAWS):
+        weights = rules.weights[best]
+        most_moved = random.random(one_each) + 1 / len(least)
+        is_moved = random.random(shape) < most_moved
+        sizes = spread * random.random(one_each)
+        changes = sizes * random.standard_normal(shape)
+        changes *= is_moved * (np.abs(weights) + least)
+        changes[:, : rules.piece_count] = 0.0
+        tried = weights + changes
+        multipliers = tried[:, rules.multipliers]
+        np.abs(multipliers, out=multipliers)
+        rules.evaluate(tried)
+        last = best
+        best = _find_nearest(rules, margins)
+        spread *= CLOSER if best == last else WIDER
 
 
-def find_conflict(rules: Rules, is_required: Any) -> Any:
-    """Return which required constraints (m,) no rule so far meets together, by prices."""
-    violations = rules.values[:, rules.piece_count :] / rules.scale
-    no_objective = np.zeros((len(violations), 1))
-    program = solve_mixture(no_objective, violations[:, is_required])
-    conflicts = np.zeros(rules.constraint_count, dtype=bool)
-    conflicts[is_required] = program.prices > LEAST_PRICE
-    return conflicts
+def _find_nearest(rules: Rules, margins: Any) -> int:
+    """Return the best rule but constants."""
+    costs = _measure_costs(rules, margins)
+    costs[rules.constants] = np.inf
+    return int(costs.argmin())
+
+
+def _measure_costs(rules: Rules, margins: Any) -> Any:
+    """Return every rule's objective (N,) in units, with a penalty for its worst violation."""
+    objectives = rules.get_objectives() / rules.unit
+    return objectives + PENALTY * rules.get_worst_violations(margins)
 
 
 # --- cutting planes -----------------------------------------------------------------------------
@@ -124,9 +160,41 @@ def find_conflict(rules: Rules, is_required: Any) -> Any:
 class Plan:
     """What the cutting planes ended with."""
 
-    mean: Any  # (T,) the mean weights of the best mixture
-    weights: Any  # (T,) those that are its prices
+    weights: Any  # (T,) the prices of the best mixture
     value: float  # of the mixture, in units
+
+
+def run_cutting_planes(rules: Rules, margins: Any) -> Plan:
+    """Mix the rules so far and add the rule that the prices ask for, until it gains nothing."""
+    objective = rules.compiled.objective
+    least_gain = LEAST_ROWS / rules.row_count
+    finite_margins = np.maximum(margins, -NOTHING * rules.scale)
+    points = [rules.get_rule(0).pieces]
+    for _ in range(ROUNDS):
+        tangents = _compute_tangents(rules, points)
+        pieces, violations = _place_rules(rules, rules.planes, finite_margins)
+        program = solve_mixture(tangents.measure(pieces), violations)
+        mean = program.shares @ rules.weights[rules.planes]
+        slope = program.tangents @ tangents.slopes
+        weights = rules.join_weights(slope, program.prices / rules.scale)
+        between = (weights + mean) / 2
+        new = rules.evaluate(np.stack([weights, between, mean]))
+        rules.planes += new.tolist()
+
+        point = program.shares @ pieces
+        height = tangents.measure(point).max()
+        if objective.value(point) / rules.unit - height > least_gain:  # it is not linear there
+            if objective.shape == "sum":  # of a ratio: only the latest is of use
+                points.clear()
+            points.append(point)
+            continue
+        pieces, violations = _place_rules(rules, new, finite_margins)
+        costs = tangents.measure(pieces) @ program.tangents
+        costs += violations @ program.prices
+        if program.value - costs.min() < least_gain:
+            break
+    del rules.planes[1 : max(1, len(rules.planes) - MOST_PLANES)]
+    return Plan(weights, program.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +202,11 @@ class Tangents:
     """Tangents of the objective, in units: it is at least as large as each if it is convex."""
 
     slopes: Any  # (k, p)
-    heights: Any  # (k,) at pieces of 0
+    at_zero: Any  # (k,) their heights at pieces of 0
 
     def measure(self, pieces: Any) -> Any:
-        """Return how high pieces (K, p) are on each tangent (K, k)."""
-        return self.heights + pieces @ self.slopes.T
+        """Return how high pieces (..., p) are on each tangent (..., k)."""
+        return self.at_zero + pieces @ self.slopes.T
 
 
 def _compute_tangents(rules: Rules, points: Sequence[Any]) -> Tangents:
@@ -146,107 +214,19 @@ def _compute_tangents(rules: Rules, points: Sequence[Any]) -> Tangents:
     objective = rules.compiled.objective
     slopes = np.array([objective.slope(point) for point in points])
     values = objective.value(np.array(points))
-    heights = values - (slopes * points).sum(axis=1)
-    return Tangents(slopes / rules.unit, heights / rules.unit)
-
-
-def run_cutting_planes(rules: Rules, margins: Any) -> Plan:
-    """Mix the rules so far and add the rule that the prices ask for, until it gains nothing."""
-    is_required = margins > -np.inf
-    least_gain = LEAST_ROWS / rules.row_count
-    points = [rules.get_rule(0).pieces]
-    for _ in range(ROUNDS):
-        tangents = _compute_tangents(rules, points)
-        heights, violations = _place_rules(rules, tangents, rules.planes, margins)
-        program = solve_mixture(heights, violations)
-        mean = program.shares @ rules.weights[rules.planes]
-        prices = np.zeros(rules.constraint_count)
-        prices[is_required] = program.prices
-        slope = program.tangents @ tangents.slopes
-        weights = rules.join_weights(slope, prices / rules.scale)
-
-        between = (weights + mean) / 2
-        new = rules.evaluate(np.stack([weights, between, mean]))
-        rules.planes += new.tolist()
-        heights, violations = _place_rules(rules, tangents, new, margins)
-        costs = heights @ program.tangents + violations @ program.prices
-        gain = program.value - float(costs.min())
-        point = program.shares @ rules.values[rules.planes[: -len(new)], : rules.piece_count]
-        here = _compute_tangents(rules, [point])
-        error = float(here.measure(point)[0] - tangents.measure(point).max())
-        if error <= least_gain:  # the objective is linear there
-            if gain < least_gain:
-                break
-        elif rules.compiled.objective.shape == "sum":  # of a ratio: only the latest is of use
-            points = [point]
-        else:
-            points.append(point)
-    del rules.planes[1 : max(1, len(rules.planes) - MOST_PLANES)]
-    return Plan(mean, weights, program.value)
+    at_zero = values - (slopes * points).sum(axis=1)
+    return Tangents(slopes / rules.unit, at_zero / rules.unit)
 
 
 def _place_rules(
     rules: Rules,
-    tangents: Tangents,
     indices: Any,
     margins: Any,
 ) -> tuple[Any, Any]:
-    """Return how high rules are on each tangent, and their violations if required."""
-    pieces, violations = np.split(rules.values[indices], [rules.piece_count], axis=1)
-    in_units = (violations + margins) / rules.scale
-    return tangents.measure(pieces), in_units[:, margins > -np.inf]
-
-
-# --- rules beside a mixture -----------------------------------------------------------------------
-
-
-def _scatter(
-    rules: Rules,
-    ends: Any,
-    count: int,
-    spread: float,
-) -> None:
-    """Compute rules at random between weights (k, T), their multipliers moved together and apart."""
-    random = np.random.default_rng(len(rules.weights))
-    shares = random.dirichlet(np.full(len(ends), 0.5), count)
-    tried = shares @ ends
-    together = random.standard_normal((count, 1))
-    apart = random.standard_normal((count, rules.constraint_count))
-    sizes = spread * random.random((count, 1))
-    tried[:, rules.multipliers] *= np.exp(sizes * (together + apart))
-    rules.evaluate(tried)
-
-
-def _explore(rules: Rules) -> list[int]:
-    """Compute rules with multipliers of any size, and return which they are."""
-    random = np.random.default_rng(len(rules.weights))
-    sizes = 10.0 ** random.uniform(*SIZES, (FAR_RULES, rules.constraint_count))
-    tried = np.tile(rules.plain_weights, (FAR_RULES, 1))
-    tried[:, rules.multipliers] = sizes / rules.scale
-    return rules.evaluate(tried).tolist()
-
-
-def _follow_violations(
-    rules: Rules,
-    margins: Any,
-    weights: Any,
-    first_step: float,
-) -> None:
-    """Compute rules on a way that raises multipliers of what is violated, and lowers the others.
-
-    It aims a little below the bounds, the more so the longer a violation lasts.
-    """
-    below = 0.0
-    for number in range(FOLLOWED):
-        index = rules.evaluate(weights[None])[0]
-        violations = (rules.get_rule(index).violations + margins) / rules.scale
-        worst = violations.max(initial=-1.0)
-        below = max(0.0, below + AIMING * first_step * worst)
-        step = first_step / (1 + number / SLOWING)
-        multipliers = weights[rules.multipliers] * rules.scale
-        multipliers = np.maximum(multipliers + step * (violations + below), 0.0)
-        pieces = weights[: rules.piece_count]
-        weights = rules.join_weights(pieces, multipliers / rules.scale)
+    """Return the pieces of rules, and their violations in units."""
+    values = rules.values[indices]
+    pieces, violations = np.split(values, [rules.piece_count], axis=1)
+    return pieces, (violations + margins) / rules.scale
 
 
 # --- other bounds -------------------------------------------------------------------------------
@@ -256,21 +236,27 @@ def rebuild_rules(problem: Problem, rules: Rules, forecast: Forecast) -> Rules:
     """Return the rules for another problem about the same sets of rows; nothing is fitted."""
     if not forecast.by_cells:
         raise ValueError(
-            "so many sets of rows were learned that others cannot be told from them: fit again"
+            "so many sets of rows were learned that others are not known from them: fit again"
         )
-    known = rules.compiled
-    compiled = compile_pieces(problem, known.populations, known.reference)
-    of_cell = np.zeros(len(known.bits), dtype=np.int64)
-    of_cell[known.cell] = compiled.cell
-    cells_agree = np.array_equal(of_cell[known.cell], compiled.cell)
-    if not cells_agree or not _have_same_amounts(compiled, known):
+    before = rules.compiled
+    compiled = compile_pieces(problem, before.populations, before.reference)
+    of_cell = np.zeros(len(before.bits), dtype=np.int64)
+    of_cell[before.cell] = compiled.cell
+    cells_agree = np.array_equal(of_cell[before.cell], compiled.cell)
+    if not cells_agree or not _have_same_amounts(compiled, before):
         raise ValueError("this tells rows apart that were not told apart in training: fit again")
-    return Rules(compiled, build_terms(compiled, forecast, of_cell), rules.forecast)
+    rebuilt = Rules(compiled, build_terms(compiled, forecast, of_cell), rules.forecast)
+    if rebuilt.terms.shape == rules.terms.shape:  # probably other bounds of the same rates
+        best_first = _measure_costs(rules, 0.0).argsort()
+        known = np.setdiff1d(best_first[:KNOWN_RULES], rules.constants)
+        nearest = rules.find_cheapest(0.0)
+        rebuilt.evaluate(np.vstack([rules.weights[known], nearest.weights]))
+    return rebuilt
 
 
-def _have_same_amounts(compiled: Any, known: Any) -> bool:
+def _have_same_amounts(compiled: Any, before: Any) -> bool:
     new = [block.amounts for block in compiled.blocks]
-    old = [block.amounts for block in known.blocks]
+    old = [block.amounts for block in before.blocks]
     return len(new) == len(old) and all(map(np.array_equal, new, old))
 
 
@@ -280,33 +266,53 @@ class Price:
 
     constraint: str
     changes: tuple[float, ...]  # of its bound, above 0 if it asks for more
-    objectives: tuple[float, ...]  # NaN where no rule meets all constraints
+    objectives: tuple[float, ...]  # NaN if no rule meets all constraints
 
     def __str__(self) -> str:
-        at_bound = self.objectives[self.changes.index(0.0)]
-        parts = []
+        lines = [self.constraint, f"{'asks more':>10}{'objective':>12}"]
         for change, objective in zip(self.changes, self.objectives, strict=True):
-            parts.append(f"{change:+.3f}: {objective - at_bound:+.4f}")
-        listed = ", ".join(parts)
-        return f"{self.constraint}, by how much more it asks, changes the objective: {listed}"
+            reached = "infeasible" if np.isnan(objective) else f"{objective:z.4f}"
+            lines.append(f"{change:>+10.3f}{reached:>12}")
+        return "\n".join(lines)
 
 
 def compute_price(
     rules: Rules,
+    forecast: Forecast,
     margins: Any,
     constraint: int,
     changes: Sequence[float] = CHANGES,
 ) -> Price:
     """Solve with one constraint's bound moved, and the other margins (m,) as they are."""
-    objectives = []
+    compiled = rules.compiled
     is_moved = np.arange(rules.constraint_count) == constraint
+    problems = []
     for change in changes:
-        moved = margins + change * is_moved
-        rule = find_best_rule(rules, moved)
-        objective = rules.compiled.objective.sign * rule.objective
-        objectives.append(objective if rules.meets(rule, moved) else float("nan"))
-    label = rules.compiled.labels[constraint]
-    return Price(label, tuple(changes), tuple(objectives))
+        if compiled.rows[constraint].ratio is None:
+            problems.append((rules, margins + change * is_moved))
+            continue
+        problem = _move_ratio(compiled, constraint, change)
+        problems.append((rebuild_rules(problem, rules, forecast), margins))
+    for of_problem, moved in problems:
+        find_best_rule(of_problem, moved)
+    objectives = []
+    for of_problem, moved in problems:
+        rule = of_problem.find_cheapest(moved)  # maybe found at another bound
+        objective = compiled.objective.sign * rule.objective
+        objectives.append(objective if of_problem.meets(rule, moved) else float("nan"))
+    return Price(compiled.labels[constraint], tuple(changes), tuple(objectives))
+
+
+def _move_ratio(compiled: Compiled, constraint: int, change: float) -> Problem:
+    """Return the problem with the bound of one ratio moved, which is multiplied by its bottom."""
+    constraints = []
+    for index, row in enumerate(compiled.rows):
+        moved = row.sum
+        if index == constraint and row.ratio is not None:
+            moved = moved + row.ratio.bottom * change
+        constraints.append(Constraint(None, moved, Sum()))
+    objective: Any = {compiled.problem.sense: compiled.problem.objective}
+    return Problem(subject_to=constraints, **objective)
 
 
 # --- constraints that compare two ratios ----------------------------------------------------------
@@ -338,7 +344,7 @@ def choose_levels(
     for width in WIDTHS:
         for text in constraints:
             solved = {}
-            for level in levels[text] + width * np.linspace(-1, 1, 5):
+            for level in levels[text] + width * np.linspace(-1, 1, 9):
                 tried = levels | {text: max(float(level), LEAST_LEVEL)}
                 at_levels = rebuild_rules(problem.at_levels(tried), rules, forecast)
                 rule = find_best_rule(at_levels, np.zeros(at_levels.constraint_count))

@@ -10,15 +10,23 @@ from typing import Any
 import numpy as np
 
 from ratebound.learning.confidence import Claim
-from ratebound.learning.influence import Influence, measure_influence
 from ratebound.learning.rules import TOLERANCE, Rule, Rules
-from ratebound.learning.solve import find_conflict
+from ratebound.problem.compile import compile_pieces
+from ratebound.problem.compiled import Compiled
+from ratebound.problem.problem import Problem
 
 MOST_NAMED = 5
 ALL_ALIKE = (
-    "Every row is decided alike, {!r}: if that is not what you want, "
-    "add a constraint on how often the other decisions are made."
+    "Every row gets the decision {!r}: if that is not what you want, add a constraint on how often "
+    "the other decisions are made."
 )
+REMEDY = (
+    "Relax each by as much, or use a stronger model; rb.explain says what any model could meet."
+)
+DIGIT = 1e-4  # the last that violations have, rounded up
+ERRORS = "error_rate()"
+NO_ERROR = "No row is decided wrongly: check that no feature gives the label away."
+NEVER_REFERRED = "No row is referred, although some may be."
 
 
 @dataclass(frozen=True)
@@ -27,10 +35,7 @@ class ConstraintStatus:
 
     constraint: str
     violation: float  # met if at most 0
-    error: float  # its standard error on as many new rows
     met: bool
-    conflicts: bool = False  # whether no rule meets it together with others
-    relax: float = 0.0  # by how much, if so
 
 
 @dataclass(frozen=True)
@@ -42,22 +47,27 @@ class Status:
 
     objective: str
     reached: float  # NaN for the plain model, which has seen all rows
-    plain: float  # of the same model without constraints
+    plain: float  # of the plain model, which is the best without constraints if it is a sum
     constraints: tuple[ConstraintStatus, ...]
     claim: Claim | None
     remarks: tuple[str, ...] = ()
     assumption: str = ""  # that the claim rests on
+    opponent: str = "without constraints"  # what `plain` is of
 
     @property
     def feasible(self) -> bool:
         """Whether every constraint is met or has too few rows to be tested."""
-        untestable = _list_untestable(self.claim)
-        return all(item.met or item.constraint in untestable for item in self.constraints)
+        missed = {item.constraint for item in self.constraints if not item.met}
+        if self.claim is not None:
+            missed -= {item.constraint for item in self.claim.untestable}
+        return not missed
 
     @property
     def confidence(self) -> float | None:
         """The confidence that all constraints hold on new rows, to two digits, if one was asked."""
-        return None if self.claim is None else round(self.claim.reached, 2)
+        if self.claim is None or self.claim.asked == 0:
+            return None
+        return round(self.claim.reached, 2)
 
     @property
     def is_unsure(self) -> bool:
@@ -71,8 +81,8 @@ class Status:
         if self.claim is not None and self.feasible:
             sentences += self._describe_claim(self.claim)
         if not np.isnan(self.reached):
-            objective = f"{self.objective} is {self.reached:.4f}"
-            sentences.append(f"{objective}, and {self.plain:.4f} without constraints.")
+            objective = f"{self.objective} is {self.reached:z.4f}"
+            sentences.append(f"{objective}, and {self.plain:z.4f} {self.opponent}.")
         return " ".join([*sentences, *self.remarks])
 
     def describe_verdict(self) -> str:
@@ -80,62 +90,55 @@ class Status:
         if not self.constraints:
             is_plain = np.isnan(self.reached)
             return "There are no constraints" + (": this is the plain model." if is_plain else ".")
+        condition = f", if {self.assumption}" if self.assumption else ""
         if not self.feasible:
-            return f"Infeasible: {self._list_violations()}.{self._describe_conflict()}"
+            return f"Infeasible{condition}: {self._describe_violations()}"
         are_met = all(item.met for item in self.constraints)
         start = "Feasible on these rows" if are_met else "Feasible as far as these rows can show"
         if self.claim is None or not self.is_unsure:
-            return f"{start}."
-        condition = f"if {self.assumption}, " if self.assumption else ""
-        sure = f"{condition}{format_confidence(self.claim.reached_testable)} sure on new rows"
-        return f"{start}; {sure}, {self.claim.asked:.0%} asked."
+            return f"{start}{condition}."
+        sure = f"{format_confidence(self.claim.reached_testable)} sure on new rows"
+        return f"{start}{condition}; {sure}, {self.claim.asked:.0%} asked."
 
-    def _list_violations(self) -> str:
+    def _describe_violations(self) -> str:
+        """Return which constraints are violated, and by how much: to relax them so helps."""
         violated = [item for item in self.constraints if not item.met]
         violated.sort(key=lambda item: -item.violation)
-        return join_texts(
-            [f"{item.constraint} misses by {item.violation:.4g}" for item in violated]
-        )
-
-    def _describe_conflict(self) -> str:
-        conflicting = [item for item in self.constraints if item.conflicts]
-        if not conflicting:
-            return ""
-        listed = " and ".join(item.constraint for item in conflicting[:MOST_NAMED])
-        together = " together" if len(conflicting) > 1 else ""
-        relax = max(item.relax for item in conflicting)
-        return f" No rule meets {listed}{together}: relax by {relax:.4g}, or use a stronger model."
+        misses = []
+        for item in violated:
+            enough = np.ceil(item.violation / DIGIT) * DIGIT
+            misses.append(f"{item.constraint} is violated by {enough:.4f}")
+        return f"{join_texts(misses)}. {REMEDY}"
 
     def _describe_claim(self, claim: Claim) -> list[str]:
         sentences = []
+        is_any_testable = len(claim.untestable) < len(self.constraints)
         if self.is_unsure:
-            sentences.append(self._describe_shortage(claim))
-        else:
-            condition = f"If {self.assumption}, the" if self.assumption else "The"
+            sentences = [self._describe_shortage(claim)]
+        elif claim.asked > 0 and is_any_testable:
+            start = f"If {self.assumption}, the" if self.assumption else "The"
+            which = " that rows can test" if claim.untestable else ""
             sure = f"{format_confidence(claim.reached_testable)} sure"
-            sentences.append(
-                f"{condition} constraints hold together on new rows like these: {sure}."
-            )
+            sentences = [
+                f"{start} constraints{which} hold together on new rows like these: {sure}."
+            ]
         if claim.untestable:
-            texts = []
-            for item in claim.untestable:
-                sizes = f"{item.rows:,} rows, at least {item.needed:,} needed"
-                texts.append(f"{item.constraint} ({sizes})")
-            sure = f"{format_confidence(claim.reached)} sure with them"
-            sentences.append(f"Too few rows could show these, {sure}: {join_texts(texts)}.")
+            sizes = [
+                f"{item.constraint} ({item.rows:,} rows, at least {item.needed:,} needed)"
+                for item in claim.untestable
+            ]
+            sentences.append(f"Too few rows to test: {join_texts(sizes)}.")
+            if claim.asked > 0:
+                sentences.append(f"All constraints: {format_confidence(claim.reached)} sure.")
         return sentences
 
     def _describe_shortage(self, claim: Claim) -> str:
         """Return what the confidence asked for would cost, in the objective and in rows."""
         price = f"No rule reaches {claim.asked:.0%}"
         if claim.highest >= claim.asked:
-            price = f"{claim.asked:.0%} would cost {claim.extra_cost:.4f} more of {self.objective}"
+            price = f"{claim.asked:.0%} would cost {claim.extra_cost:z.4f} more of {self.objective}"
         rows = "" if claim.growth is None else f", or bring {claim.growth:,.1f} times as many rows"
         return f"{price}. Relax the constraints{rows}."
-
-
-def _list_untestable(claim: Claim | None) -> list[str]:
-    return [] if claim is None else [item.constraint for item in claim.untestable]
 
 
 def join_texts(texts: Sequence[str]) -> str:
@@ -165,65 +168,58 @@ class ConfidenceNotReached(UserWarning):
 
 def warn_of_status(status: Status) -> None:
     """Warn, as from the caller of `fit`, of what was not reached."""
-    if not status.feasible:
-        warnings.warn(status.describe_verdict(), ConstraintsViolated, stacklevel=3)
-    elif status.is_unsure:
-        warnings.warn(status.describe_verdict(), ConfidenceNotReached, stacklevel=3)
+    if status.feasible and not status.is_unsure:
+        return
+    category = ConfidenceNotReached if status.feasible else ConstraintsViolated
+    warnings.warn(status.describe_verdict(), category, stacklevel=3)
 
 
-def make_status(
-    rules: Rules,
-    rule: Rule,
-    claim: Claim | None,
-    influence: Influence | None = None,
-) -> Status:
+def make_status(rules: Rules, rule: Rule, claim: Claim | None) -> Status:
     """Return how a rule stands, in numbers and text."""
     compiled = rules.compiled
-    decisions = rules.decide(rule.weights[None])[0]
+    decisions = rules.decide(rule.weights[None])
     sign = compiled.objective.sign
     return Status(
         objective=str(compiled.problem.objective),
         reached=sign * rule.objective,
         plain=sign * rules.get_rule(0).objective,
-        constraints=_judge_constraints(rules, rule, claim, decisions, influence),
+        constraints=_judge_constraints(rules, rule, decisions),
         claim=claim,
-        remarks=_make_remarks(rules, decisions),
+        remarks=_make_remarks(compiled, rule, decisions),
+        opponent="without constraints" if compiled.objective.is_sum else "for the likeliest labels",
     )
 
 
 def _judge_constraints(
     rules: Rules,
     rule: Rule,
-    claim: Claim | None,
     decisions: Any,
-    influence: Influence | None,
 ) -> tuple[ConstraintStatus, ...]:
-    if not rules.constraint_count:
-        return ()
-    compiled = rules.compiled
-    if influence is None:
-        every_row_alone = np.arange(len(compiled.cell))
-        influence = measure_influence(compiled, every_row_alone)
-    errors = influence.compute_errors(decisions)
-    in_units = rule.violations / rules.scale
-    is_met = in_units <= TOLERANCE
-    is_required = ~np.isin(compiled.labels, _list_untestable(claim))
-    conflicts = np.zeros(len(is_met), dtype=bool)
-    if not is_met[is_required].all():
-        conflicts = find_conflict(rules, is_required)
-    relax = in_units.max(initial=0.0) * rules.scale
-    columns = (rule.violations, errors, is_met, conflicts, relax)
-    numbers = zip(*(column.tolist() for column in columns), strict=True)
-    labeled = zip(compiled.labels, numbers, strict=True)
-    return tuple(ConstraintStatus(label, *values) for label, values in labeled)
+    is_met = rule.violations / rules.scale <= TOLERANCE
+    violations = rule.violations / _measure_denominators(rules.compiled, decisions)
+    columns = (rules.compiled.labels, violations.tolist(), is_met.tolist())
+    return tuple(map(ConstraintStatus, *columns))
 
 
-def _make_remarks(rules: Rules, decisions: Any) -> tuple[str, ...]:
-    values = rules.compiled.classes.values
-    referral = rules.compiled.classes.labels
+def _measure_denominators(compiled: Compiled, decisions: Any) -> Any:
+    """Return the denominators (m,) of ratios, whose violations are of numerators; 1 for sums."""
+    denominators = np.ones(len(compiled.rows))
+    is_ratio = [row.ratio is not None for row in compiled.rows]
+    bottoms = [row.ratio.bottom for row in compiled.rows if row.ratio is not None]
+    if bottoms:
+        problem = Problem(bottoms[0], [bottom <= 0 for bottom in bottoms])
+        bounded = compile_pieces(problem, compiled.populations, compiled.reference)
+        values = bounded.values(bounded.count_decisions(decisions))[0]
+        denominators[is_ratio] = values[-len(bottoms) :]
+    return np.where(denominators > 0, denominators, 1.0)
+
+
+def _make_remarks(compiled: Compiled, rule: Rule, decisions: Any) -> tuple[str, ...]:
+    classes = compiled.classes
     made = np.unique(decisions)
     if len(made) == 1:
-        return (ALL_ALIKE.format(values[made[0]]),)
-    if len(values) > referral and referral not in made:
-        return ("No row is referred, although some may be.",)
-    return ()
+        return (ALL_ALIKE.format(classes.values[made[0]]),)
+    if str(compiled.problem.objective) == ERRORS and rule.objective <= 0:
+        return (NO_ERROR,)
+    may_refer = len(classes.values) > classes.labels
+    return (NEVER_REFERRED,) if may_refer and classes.labels not in made else ()

@@ -8,7 +8,6 @@ at every threshold; others take margins, by the same code as those of other rule
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,18 +29,20 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ratebound.learning.confidence import Claim, MarginSearch
-from ratebound.learning.floors import cut_scores, measure_confidences, read_share
+from ratebound._bridge import digest_table
+from ratebound.learning.confidence import MarginSearch
+from ratebound.learning.evidence import Audited
+from ratebound.learning.floors import Thresholds
 from ratebound.learning.folds import deal_folds, digest_rows, find_units
-from ratebound.learning.given import as_problem, check_order, read_labels, read_population
+from ratebound.learning.given import as_problem, check_order, read_clusters, read_labels
 from ratebound.learning.influence import measure_influence
 from ratebound.learning.learning import compile_problem
 from ratebound.learning.models import fit_clone
 from ratebound.learning.options import TEXT, Check, check_options, number
-from ratebound.learning.rules import TOLERANCE, Rule, Rules
 from ratebound.learning.status import make_status, warn_of_status
 from ratebound.problem.compile import compile_pieces
 from ratebound.problem.compiled import Compiled
+from ratebound.problem.population import Population
 from ratebound.rates.sums import FIRST
 
 USUAL = {"predict_proba": 0.5, "decision_function": 0.0}  # thresholds of classifiers themselves
@@ -54,76 +55,7 @@ CHECKS = {
 }
 
 
-@dataclass(eq=False, kw_only=True)
-class Thresholds(Rules):
-    """Every threshold on one score, from one that no row passes to one that all rows pass.
-
-    A rule's only weight is its threshold. The classifier's own comes first.
-    """
-
-    decisions: Any  # (2, n) on each row below the threshold, and from it on
-    usual: float  # the threshold of the classifier itself
-    terms: Any = field(init=False, default=None)
-    cut: Any = field(init=False)  # (N,) the index of each rule's cut
-
-    def __post_init__(self) -> None:
-        compiled = self.compiled
-        score = self.forecast[0]
-        self.terms = np.zeros((len(compiled.offset), 1, 1))
-        cuts = cut_scores(score)
-        values = compiled.offset + cuts.accumulate(self._compute_worth()).T
-
-        passed = np.count_nonzero(score >= self.usual)
-        usual = np.searchsorted(cuts.passed, passed)
-        self.cut = np.append(usual, np.arange(len(values)))
-        self.values = values[self.cut]
-        self.weights = cuts.thresholds[self.cut, None]
-        self.weights[0] = self.usual
-
-    def _compute_worth(self) -> Any:
-        """Return what rows add to values (p + m, 2, n) if they do not pass, and if they do."""
-        compiled = self.compiled
-        worth = np.zeros((len(compiled.offset), *self.decisions.shape))
-        for block in compiled.blocks:
-            of_others = compiled.per_cell(block.coefficients)
-            by_decision = np.insert(of_others, 0, 0.0, axis=1)
-            weight = compiled.weight_of(block)
-            of_rows = by_decision[:, self.decisions, compiled.cell]
-            worth += of_rows if weight is None else of_rows * weight
-        return worth
-
-    @property
-    def plain_weights(self) -> Any:
-        return self.weights[0]
-
-    def decide(self, weights: Any) -> Any:
-        below, above = self.decisions
-        return np.where(self.forecast[0] >= weights, above, below)
-
-    def find_shown(
-        self,
-        weights: Any,
-        unit: Any,
-        asked: float,
-    ) -> tuple[Rule, Claim] | None:
-        """Return the cheapest rule that exact tests show to be sure enough, if there is one."""
-        reached: Any = 1.0
-        for row in self.compiled.rows:
-            share = read_share(row, self.compiled, self.decisions)
-            if share is None:
-                return None
-            confidences = measure_confidences(self.forecast[0], share, weights, unit)
-            reached = reached - (1 - confidences[self.cut])
-        is_shown = (reached >= asked) & (self.get_worst_violations(0.0) <= TOLERANCE)
-        if not is_shown.any():
-            return None
-        best = int(np.where(is_shown, self.get_objectives(), np.inf).argmin())
-        confidence = float(reached[best])
-        claim = Claim(asked, confidence, confidence, (), confidence, 0.0)
-        return self.get_rule(best), claim
-
-
-class ConstrainedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class ConstrainedThresholdClassifier(Audited, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier at the best of all thresholds on its score that meet rate constraints.
 
     It takes the place of scikit-learn's `TunedThresholdClassifierCV`. Each row is scored by a clone
@@ -257,8 +189,9 @@ class ConstrainedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEs
         sample_weight : array of shape (n,), default=None
             How much each row counts, in rates and for the classifier; with scikit-learn's metadata
             routing, for the classifier if it requests it.
-        clusters : array of shape (n,), default=None
-            Which rows were drawn together, such as those of one customer. By default copies were.
+        clusters : str or array of shape (n,), default=None
+            Which rows were drawn together, such as those of one customer: a column, or ids. By
+            default copies were.
         **params : any
             What the classifier's `fit`, or the splitter, requests by metadata routing.
 
@@ -267,43 +200,51 @@ class ConstrainedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEs
         ConstrainedThresholdClassifier
             Itself. It warns if constraints are violated, or all rows are decided alike.
         """
+        self.__dict__.pop("status_", None)  # of an earlier fit
         check_options(self, CHECKS)
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise TypeError(
+                f"estimator= takes a classifier, as in LogisticRegression(); got {self.estimator!r}"
+            )
         _raise_for_params(params, self, "fit")
         check_order(X, y, columns)
-        (X,) = indexable(X if hasattr(X, "shape") else np.asarray(X))
+        X = self._check_table(X)
         validate_data(self, X, skip_check_array=True)
         y = read_labels(y, X.shape[0])
         self.classes_ = self._read_classes(y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        population = read_population(
-            X, y, columns, weights=sample_weight, classes=self.labels_, refer=self.refer
-        )
-        problem = as_problem(self.objective, self.constraints)
-        compiled = compile_problem(problem, {FIRST: population})
-
+        if self.refer in self.classes_.tolist():
+            raise ValueError(f"refer={self.refer!r} is one of the labels: give it another name")
+        population = self._read_rows(X, y, columns, weights=sample_weight)
+        if clusters is not None:
+            clusters = read_clusters(clusters, population)
+        self.problem_ = as_problem(self.objective, self.constraints)
+        compiled = compile_problem(self.problem_, {FIRST: population})
+        self.digest_ = digest_table(X, population.class_indices(None, tuple(self.labels_)))
         kinds = len(self.classes_) * compiled.cell + np.searchsorted(self.classes_, y)
         unit = find_units(X, _digest(X), kinds, clusters)
+
         if self.cv == "prefit":
             self.estimators_ = [self.estimator]
             rows = np.arange(len(y))
             responses = self._respond(self.estimator, X)
         else:
-            of_fit = {"weights": sample_weight}
-            of_split = {"groups": clusters}
+            for_fit = {"weights": sample_weight}
+            for_split = {"groups": clusters}
             if _routing_enabled():
                 routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
-                of_fit = routed.estimator.fit
-                of_split = routed.splitter.split
+                for_fit = routed.estimator.fit
+                for_split = routed.splitter.split
             splitter = self.cv
             if isinstance(splitter, int) and splitter > 1:
                 splitter = PredefinedSplit(deal_folds(unit, kinds, seed, splitter))
-                of_split = {}
-            splits = list(check_cv(splitter, y, classifier=True).split(X, y, **of_split))
+                for_split = {}
+            splits = list(check_cv(splitter, y, classifier=True).split(X, y, **for_split))
             rows = np.concatenate([test for _, test in splits])
-            responses = self._fit_clones(X, y, splits, seed, of_fit)
+            responses = self._fit_clones(X, y, splits, seed, for_fit)
 
         pieces = {FIRST: [population.select(rows)]}
-        scored = compile_pieces(problem, pieces, compiled.reference, like=compiled)
+        scored = compile_pieces(self.problem_, pieces, compiled.reference, like=compiled)
         unit = np.unique(unit[rows], return_inverse=True)[1]
         self._choose_threshold(scored, responses, unit, seed)
         warn_of_status(self.status_)
@@ -319,7 +260,7 @@ class ConstrainedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEs
         if len(classes) > 2 and not get_tags(self).classifier_tags.multi_class:
             raise ValueError(
                 "Only binary classification is supported. With more labels, name the one that the "
-                f"threshold is for, as in positive_label={classes[0].item()!r}"
+                f"threshold is for, as in positive_label={classes.tolist()[0]!r}"
             )
         return classes
 
@@ -358,42 +299,22 @@ class ConstrainedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEs
         score, decisions = self._read_responses(responses)
         usual = USUAL[self._method] if self.refer is None else -np.inf
         rules = Thresholds(compiled, score[None], decisions=decisions, usual=usual)
-        rule = rules.find_cheapest(np.zeros(rules.constraint_count))
+        rule = rules.find_cheapest(0.0)
         claim = None
-        influence = measure_influence(compiled, unit) if compiled.rows else None
-        if influence is not None and self.confidence is not None:
+        if compiled.rows and self.confidence is not None:
+            influence = measure_influence(compiled, unit)
             shown = rules.find_shown(influence.weights, unit, self.confidence)
-            if shown is None:
-                solve = rules.find_cheapest
-                best, claim = MarginSearch(rules, solve, influence, self.confidence, seed).choose()
-                rule = best.rule
-            else:
+            if shown is not None:
                 rule, claim = shown
+            else:
+                search = MarginSearch(rules, rules.find_cheapest, influence, self.confidence, seed)
+                best, claim = search.choose()
+                rule = best.rule
         self.best_threshold_ = float(rule.weights[0])
-        self.status_ = make_status(rules, rule, claim, influence)
+        self.status_ = make_status(rules, rule, claim)
         self.best_score_ = self.status_.reached
-        self.problem_ = compiled.problem
 
     # --- labels and scores ---
-
-    @property
-    def labels_(self) -> list[Any]:
-        """The labels in order, with the positive one last."""
-        labels = self.classes_.tolist()
-        positive = self.positive_label
-        if positive is None:
-            return labels
-        if positive not in labels:
-            raise ValueError(f"positive_label={positive!r} is not one of the labels {labels}")
-        labels.remove(positive)
-        return [*labels, positive]
-
-    @property
-    def decisions_(self) -> Any:
-        """All decisions: the labels, the positive one last, and the referral if there is one."""
-        if self.refer is None:
-            return np.array(self.labels_)
-        return np.array([*self.labels_, self.refer], dtype=object)
 
     @property
     def _method(self) -> str:
@@ -422,7 +343,7 @@ class ConstrainedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEs
         return responses[:, -1], np.stack([below, last - 1])
 
     def _score(self, X: Any) -> tuple[Any, Any]:
-        check_is_fitted(self, "status_")
+        check_is_fitted(self)
         responses = [self._respond(fit, X) for fit in self.estimators_]
         return self._read_responses(np.mean(responses, axis=0))
 
@@ -474,29 +395,20 @@ class ConstrainedThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEs
         array of shape (n, L)
             A column for each of `classes_`.
         """
-        check_is_fitted(self, "status_")
+        check_is_fitted(self)
         return np.mean([fit.predict_proba(X) for fit in self.estimators_], axis=0)
 
-    def certify(self, rows: Any, confidence: float = 0.95) -> Any:
-        """Test whether the constraints hold on new rows, as `ratebound.certify` does.
+    # --- evidence ---
 
-        Parameters
-        ----------
-        rows : Population
-            Rows with labels that neither the classifier nor the threshold has seen.
-        confidence : float, default=0.95
-            A false certificate has a probability of at most one minus this.
+    def _check_table(self, X: Any) -> Any:
+        return indexable(X if hasattr(X, "shape") else np.asarray(X))[0]
 
-        Returns
-        -------
-        Certificate
-            What holds, by which test, and how many rows would be needed.
-        """
-        from ratebound._bridge import find_old_name  # until the room of evidence stands
+    @property
+    def _has_policy(self) -> bool:
+        return len(self.classes_) == 2 or self.refer is not None
 
-        check_is_fitted(self, "status_")
-        certify = find_old_name("certify")
-        return certify(self.problem_, self, rows, confidence=confidence)
+    def _predict(self, table: Any, rows: Population) -> Any:
+        return self.predict(table)
 
 
 def _digest(X: Any) -> Any:

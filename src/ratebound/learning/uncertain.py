@@ -14,11 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from ratebound.learning.influence import RowReader
 from ratebound.problem.columns import as_objects
+from ratebound.problem.compiled import Compiled
 from ratebound.problem.population import Population
-from ratebound.rates.conditions import Name, Value, as_value, suggest_name
+from ratebound.rates.conditions import Name, Value, as_value, leaves, suggest_name
 
 ROW = "(row)"  # the column with the row that each is a copy of
+ROWS_TO_CHECK = (
+    385  # that a rate counts, which is then known to within .05 with a confidence of .95
+)
 ROUNDING = 0.005  # probabilities may be rounded, so their sum may be off by this
 
 
@@ -43,6 +48,22 @@ class UncertainGroup:
         weights = copies.row_weights * shares[row, value]
         return replace(copies, columns=columns, weights=weights)
 
+    def describe_check(self, compiled: Compiled) -> str:
+        """Say how many rows would check the probabilities: enough for the rarest rate of a group."""
+        reader = RowReader(compiled)
+        weights = compiled.weights
+        shares = [1.0]
+        for row in compiled.rows:
+            for rate in row.sum.rates:
+                names = [getattr(leaf, "column", None) for leaf in leaves(rate.condition)]
+                if self.column in names:
+                    shares.append(weights @ reader.find_among(rate) / weights.sum())
+        rows = np.ceil(ROWS_TO_CHECK / min(shares))
+        return (
+            f"To check the probabilities, learn {self.column!r} of about {rows:,.0f} random rows: "
+            "that shows the rates of each group to within 0.05."
+        )
+
     def _read_probabilities(self, rows: Population) -> Any:
         """Return the probability of every value in every row (n, values)."""
         columns = [self._read_column(rows, name) for name in self.probabilities.values()]
@@ -52,9 +73,9 @@ class UncertainGroup:
         is_unknown = known < 0
         wrong = is_unknown & ~(np.abs(total - 1) <= ROUNDING)
         if wrong.any():
-            row = int(np.argmax(wrong))
+            row = np.argmax(wrong)
             raise ValueError(
-                f"{self.column}: the probabilities of {int(wrong.sum()):,} rows do not add up to 1, "
+                f"{self.column}: the probabilities of {wrong.sum():,} rows do not add up to 1, "
                 f"as in row {row} with {total[row]:g}: give a column for every value it may have"
             )
         shares[is_unknown] /= total[is_unknown, None]
@@ -123,20 +144,15 @@ def uncertain_group(
     if isinstance(probabilities, Mapping):
         named = {as_value(value): name for value, name in probabilities.items()}
     else:
-        named = _name_values(list(map(str, probabilities)))
+        names = list(map(str, probabilities))
+        prefix = min(names, default="")
+        while not all(name.startswith(prefix) for name in names):
+            prefix = prefix[:-1]
+        start = prefix.rfind("_") + 1
+        named = {name[start:]: name for name in names}
     if len(named) < 2 or "" in named:
         raise ValueError(
             "probabilities= takes a column for each of two values or more, as in "
             f'["p_black", "p_white"] or {{"black": "p1", "white": "p2"}}, got {probabilities!r}'
         )
     return UncertainGroup(column, named)
-
-
-def _name_values(names: list[str]) -> dict[Value, Name]:
-    """Return the column of each value: its name without what the names share before a "_"."""
-    shared = 0
-    for letters in zip(*names, strict=False):
-        if len(set(letters)) > 1:
-            break
-        shared += 1
-    return {name[name.rfind("_", 0, shared) + 1 :]: name for name in names}

@@ -346,7 +346,8 @@ class _Coefficients:
             where += " that has a label it counts"
         raise ValueError(
             f"{rate}: population {name!r} has no row (or no weight) {where}, so this rate does not "
-            f"exist here: widen the group, or leave the constraint out (in {text})"
+            "exist here: widen the group, or leave the constraint out, as min_rows=1 does in a goal "
+            f"(in {text})"
         )
 
     # --- results ---

@@ -23,7 +23,6 @@ from ratebound.rates.conditions import (
     Condition,
     Every,
     In,
-    Missing,
     Name,
     Value,
     column,
@@ -33,6 +32,7 @@ from ratebound.rates.conditions import (
 )
 from ratebound.rates.goals import STAND_IN, Goal
 from ratebound.rates.sums import (
+    PAIRS,
     RANKING,
     Computed,
     Constraint,
@@ -106,7 +106,6 @@ def _expand_statement(
     classes: Classes,
 ) -> list[Row]:
     """Return the rows of one of the problem's constraints."""
-    check_populations(statement.rates, populations)
     rows = []
     for constraint in spell_out(statement, populations, classes):
         constraint.check_limits()
@@ -121,6 +120,8 @@ def check_populations(rates: Iterable[Rate], populations: Mapping[str, Pieces]) 
     for rate in rates:
         name = rate.population
         if name not in populations:
+            if name == PAIRS:
+                raise ValueError(f"{rate}: this is a rate of pairs: use rb.RateConstrainedRanker")
             known = ", ".join(map(repr, populations))
             raise ValueError(
                 f"{rate}: population {name!r} is not given, only {known}: "
@@ -135,6 +136,7 @@ def spell_out(
     statement: Constraint | Goal, populations: Mapping[str, Pieces], classes: Classes
 ) -> list[Constraint]:
     """Return a constraint for every group, value and class that a statement stands for."""
+    check_populations(statement.rates, populations)
     if isinstance(statement, Constraint):
         return _spell_out_column(statement, populations)
     pieces = populations[statement.population]
@@ -202,22 +204,31 @@ def _split_group(pieces: Pieces, group: Condition) -> list[Condition]:
 
 
 def _make_groups(pieces: Pieces, names: list[Name]) -> list[Condition]:
-    """Return a group for every combination of the columns' values that occurs, in order."""
+    """Return a group for every combination of the columns' values that occurs, in order.
+
+    Rows without a value are in none of them: who wants that group names it, `missing(sex)`.
+    """
     combinations: set[tuple[Value | None, ...]] = set()
     for piece in pieces:
         combinations |= piece.list_combinations(names)
     groups = []
-    for values in sorted(combinations, key=_order_values):
+    for values in sorted(filter(_are_present, combinations), key=_order_values):
         group: Condition = EVERYONE
         for name, value in zip(names, values, strict=True):
-            group &= Missing(name) if value is None else column(name) == value
+            group &= column(name) == value
         groups.append(group)
+    if not groups:
+        raise ValueError(f"no row has a value of {', '.join(map(repr, names))}")
     return groups
 
 
-def _order_values(values: Iterable[Value | None]) -> list[Any]:
-    """Return a key that sorts numbers before text, and both before missing values."""
-    return [(value is None, kind_of_value(value), value) for value in values]
+def _are_present(values: Iterable[Value | None]) -> bool:
+    return None not in values
+
+
+def _order_values(values: Iterable[Any]) -> list[Any]:
+    """Return a key that sorts numbers before text."""
+    return [(kind_of_value(value), value) for value in values]
 
 
 def _drop_small_groups(

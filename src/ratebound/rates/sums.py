@@ -26,6 +26,7 @@ from ratebound.rates.conditions import (
 
 ROUNDING = 1e-9  # tolerance of comparisons with a bound
 FIRST = "train"  # the population of rates without ``on=``
+PAIRS = "(pairs)"  # the population of ranked_right
 # Forms of quantities, which decide how they can be bounded.
 LINEAR = "linear"
 RATIO = "ratio"
@@ -76,7 +77,8 @@ class Rate(Written):
 
     @property
     def population(self) -> str:
-        return self.option("on", FIRST)
+        default = PAIRS if self.name == "ranked_right" else FIRST
+        return self.option("on", default)
 
     @property
     def parts(self) -> tuple[Part, ...]:

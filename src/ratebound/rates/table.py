@@ -138,7 +138,7 @@ class Kind:
             if value is not None and name not in self.takes:
                 unknown.append(name)
         if unknown:
-            known = ", ".join(f"{option}=" for option in self.takes)
+            known = ", ".join(f"{option}=" for option in self.takes) or "conditions"
             raise TypeError(
                 f"{self.name} does not take {unknown[0]}=, only {known}; "
                 f"if this is a column, write rb.column({unknown[0]!r}) == ..."
@@ -516,6 +516,14 @@ def _add_composed() -> None:
         "more",
         lambda _: ((Part("d & y"),), (Part("y"),)),
         ("of", "on", "bins"),
+    )
+    KINDS["ranked_right"] = Kind(
+        "ranked_right",
+        "Share of pairs in the right order. A pair counts as a row, and has a yes if its first row, "
+        "which should be higher, is scored above its second.",
+        "more",
+        lambda _: ((Part("d"),), (Part("1"),)),
+        (),
     )
 
 

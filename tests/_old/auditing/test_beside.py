@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import ratebound._old as rb
 from ratebound._old.auditing.unpromised import looks_protected
-from ratebound._old.solution.baselines import NO, OWN, PLAIN, YES, Baseline, as_good_as_a_constant
+from ratebound._old.solution.baselines import NO, OWN, YES, Baseline, as_good_as_a_constant
 
 
 def table(n=600, seed=0):
@@ -64,43 +64,6 @@ def test_saying_no_to_everyone_is_said():
     assert "positive_rate() >= 0.06" in report.beside[-1]
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(1500, 2))
-    group = random.choice(["a", "b"], 1500)
-    y = X[:, 0] + 0.8 * (group == "b") + random.normal(size=1500) > 0.3
-    promise = 'positive_rate(group == "a") >= 0.9 * positive_rate(group == "b")'
-    features = np.column_stack([X, group == "b"]).astype(float)
-    model = rb.RateConstrainedClassifier([promise], random_state=0)
-    return model.fit(features, y, columns={"group": group}), features, y, group
-
-
-def test_what_promises_cost_is_in_status_record_and_file(fitted, tmp_path):
-    model, X, y, group = fitted
-    recorded = {each.name: each for each in model.solution_.record.baselines}
-    assert {OWN, PLAIN, NO, YES} == set(recorded)
-    words = f"Without promises error_rate() is {recorded[PLAIN].objective:.4f}"
-    assert words in str(model.status_)
-    assert recorded[PLAIN].objective < recorded[OWN].objective
-    assert recorded[PLAIN].kept == 0
-    model.save(tmp_path / "m")
-    again = rb.load(tmp_path / "m")
-    assert str(again.status) == str(model.status_)
-    people = rb.Population(X, y, columns={"group": group})
-    before, after = (rb.audit(each.problem, each, people) for each in (model.solution_, again))
-    assert before.baselines == after.baselines
-
-
-def test_the_model_without_promises_on_audited_rows_is_the_one_fitted_without(fitted):
-    model, X, y, group = fitted
-    free = model.with_constraints([])
-    report = model.audit(X, y, columns={"group": group})
-    error = np.mean(free.predict(X) != y)
-    assert by_name(report)[PLAIN].objective == pytest.approx(error)
-    assert "Beside the simplest models" in report.render("html")
-
-
 @pytest.mark.parametrize(
     ("promise", "said", "floor"),
     [
@@ -115,18 +78,6 @@ def test_a_floor_is_one_that_the_promises_leave_room_for(promise, said, floor):
     rows = rb.Population(None, [True, False] * 50, columns=columns)
     report = rb.audit(promise, decisions=[said] * 100, rows=rows)
     assert floor in " ".join(report.beside)
-
-
-def test_explain_says_that_a_threshold_is_no_to_everyone():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(800, 2))
-    y = random.random(800) < 0.05
-    people = rb.Population(X, y, columns={"g": random.choice(["a", "b"], 800)})
-    promise = 'positive_rate(g == "a") <= 0.9 * positive_rate(g == "b")'
-    found = rb.explain(rb.Problem("error_rate()", [promise]), people)
-    assert found.price.constants["always no"] == pytest.approx(y.mean())
-    assert found.price.says == NO
-    assert "no to everyone" in str(found)
 
 
 # --- groups by protected columns -----------------------------------------------------------------------

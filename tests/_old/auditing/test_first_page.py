@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import ratebound._old as rb
+from ratebound import RateConstrainedClassifier
+from ratebound._bridge import make_policy
 from ratebound._old.auditing._first_page import state_of
 from ratebound._old.auditing.provenance import SignOff
 from ratebound._old.base.rendering import as_markdown
@@ -68,7 +70,8 @@ def test_an_audit_knows_the_rows_that_its_model_was_trained_on():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
     y = X[:, 0] + rng.normal(size=400) > 0
-    model = rb.RateConstrainedClassifier("recall() >= 0.5", random_state=0).fit(X, y)
+    fitted = RateConstrainedClassifier("recall() >= 0.5", random_state=0)
+    model = make_policy(fitted.fit(X, y))
     assert model.audit(X, y).trained
     assert {each.verdict for each in model.audit(X, y).promises} == {"not shown"}
     for rows in (slice(399), slice(None, None, -1)):

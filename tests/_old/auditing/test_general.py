@@ -152,9 +152,6 @@ REFUSES = {
     "a certificate": lambda rows, model: rb.certify(PROBLEM, model, rows),
     "a monitor": lambda rows, model: rb.Monitor(PROBLEM),
     "rows_needed": lambda rows, model: rb.rows_needed(PROBLEM, rows, margin=0.1),
-    "a search for thresholds": lambda rows, model: rb.thresholds(PROBLEM, rows.X[:, 0], rows, known=[]),
-    "explain": lambda rows, model: rb.explain(PROBLEM, rows),
-    "plan": lambda rows, model: rb.plan(PROBLEM, rows),
 }
 
 
@@ -165,46 +162,3 @@ def test_what_knows_rates_alone_names_it_and_says_what_to_do(who, mixture):
     said = str(error.value)
     assert who in said
     assert any(word in said for word in ("Leave it out", "Train for it"))
-
-
-def test_other_promises_of_a_fitted_estimator_are_rates_too(brief):
-    fitted = rb.RateConstrainedClassifier("recall() >= 0.6", random_state=0, method="plug-in")
-    fitted.fit(TABLE.X, TABLE.y)
-    with pytest.raises(ValueError, match=r"gap <= 0.02: with_constraints handles only rates"):
-        fitted.with_constraints(OWN)
-
-
-def test_the_estimator_trains_for_them(tmp_path):
-    promises = ["recall() >= 0.6", rb.constraint(gap, name="gap", at_most=0.02)]
-    model = rb.RateConstrainedClassifier(
-        promises,
-        model=rb.Torch(lambda width: torch.nn.Linear(width, 1), learning_rate=0.1),
-        random_state=0,
-        training=rb.Training(epochs=200),
-    ).fit(TABLE.X, TABLE.y)
-    assert model.status_.feasible
-    assert "except gap, about which nothing is known" in str(model.status_)
-    scores = model.decision_function(TABLE.X)
-    _, own = model.audit(TABLE.X, TABLE.y).promises
-    assert own.value <= 0.02 + 1e-6
-    if len(model.solution_) == 1:
-        by_hand = abs((1 / (1 + np.exp(-scores))).mean() - TABLE.y.mean())
-        assert own.value == pytest.approx(by_hand, abs=1e-5)
-    assert own.why.startswith("it is a custom function")
-    loaded = rb.load(model.save(tmp_path), module=lambda: torch.nn.Linear(TABLE.X.shape[1], 1))
-    assert (loaded.predict(NEW.X) == model.predict(NEW.X)).all()
-    assert [each.verdict for each in loaded.audit(NEW.X, NEW.y).promises][1] == "not measured"
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"model": "linear"}, r"gap: .*model='linear' cannot: use model='mlp'"),
-        ({"model": "mlp", "certify": 0.3}, r"certify=0.3: gap .*leave certify= out"),
-        ({"model": "mlp", "known": ["group"]}, r"known=\['group'\].*gap.*leave known= out"),
-        ({"model": "mlp", "method": "plug-in"}, r"gap: .*plug-in descends none"),
-    ],
-)
-def test_models_and_parameters_that_cannot_say_so(options, said):
-    with pytest.raises(ValueError, match=said):
-        rb.RateConstrainedClassifier(OWN[:1], **options).fit(TABLE.X, TABLE.y)

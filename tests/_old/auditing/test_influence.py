@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import ratebound._old as rb
-from ratebound._old.auditing.influence import covariance, row_moves
+from ratebound._old.auditing.influence import covariance
 from ratebound._old.auditing.judged import judged, scored
-from ratebound._old.auditing.tallying import NOBODY, tallied
-from ratebound._old.estimators.rules import moves_on
+from ratebound._old.auditing.tallying import tallied
 
 PROMISES = [
     'recall(group == "a") >= 0.95 * recall()',
@@ -95,49 +94,3 @@ def test_decisions_as_they_fall_vary_more_than_expected_ones():
         redrawn.append((0.1 - yes[y].mean(), (yes != y).mean() - 0.9))
     assert np.sqrt(expected[0, 0]) < 0.01
     np.testing.assert_allclose(drawn, np.cov(np.array(redrawn).T), rtol=0.15, atol=1e-5)
-
-
-def test_rows_in_favour_of_a_promise_as_by_decisions():
-    """`at_best` against the moves of decisions that favour every row of the promise's smallest set."""
-    group, y, scores, _ = rows(400)
-    compiled = rb.compile(
-        rb.Problem("error_rate()", ['recall(group == "a") >= 0.8 * recall()']),
-        rb.Population(None, y, columns={"group": group}),
-    )
-    moves = moves_on(compiled, None)
-    decided = (scores > 0.5).astype(int)
-    change, error, count = moves.at_best(moves.counts(decided), 0)
-    favoured = np.where(y & (group == "a"), 1, decided)
-    before, after = (
-        compiled.evaluate((2.0 * each - 1)[None, None])[1][0, 0] for each in (decided, favoured)
-    )
-    assert change == pytest.approx(after - before)
-    assert error == pytest.approx(np.sqrt(moves.of(favoured)[1][0]))
-    assert count == (y & (group == "a")).sum()
-
-
-def test_one_row_of_each_cell_says_how_all_move():
-    group, y, scores, _ = rows(500)
-    compiled = rb.compile(
-        rb.Problem("error_rate()", [PROMISES[0], PROMISES[2], PROMISES[4]]),
-        rb.Population(None, y, columns={"group": group}),
-    )
-    demands = compiled.problem.demands
-    rates = [rate for demand in demands for rate in demand.expression.rates]
-    every = row_moves(tallied(NOBODY, compiled.populations, rates), demands)
-    decided = (scores > 0.5).astype(int)
-    for few, all_rows in zip(moves_on(compiled, None).of(decided), every.of(decided), strict=True):
-        np.testing.assert_allclose(few, all_rows)
-
-
-@pytest.mark.parametrize("condition", ['age > 60 or sex == "F"', 'sex == "F" or age > 60'])
-def test_one_row_of_each_cell_need_not_have_every_value_that_conditions_name(condition):
-    """The one row over 60 or female is a man, so that no row of a cell is female."""
-    columns = {"age": [70, 30, 40, 20], "sex": ["M", "M", "F", "M"]}
-    people = rb.Population(None, [1, 1, 1, 0], columns=columns)
-    compiled = rb.compile(rb.Problem("error_rate()", f"recall({condition}) >= 0.5"), people)
-    moves = moves_on(compiled, None)
-    change = moves.of(np.array([1, 0, 0, 0]))[0]
-    rates = [rate for demand in compiled.problem.demands for rate in demand.expression.rates]
-    every = row_moves(tallied(NOBODY, compiled.populations, rates), compiled.problem.demands)
-    np.testing.assert_allclose(change, every.of(np.array([1, 0, 0, 0]))[0])

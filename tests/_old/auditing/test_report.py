@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -326,8 +327,10 @@ def test_rows_and_model_have_to_take_the_same_label_for_yes(labels, judge):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     y = np.array(labels)[(X[:, 0] + rng.normal(size=300) > 0).astype(int)]
-    model = rb.RateConstrainedClassifier("recall() >= 0.6", positive_label=labels[0], random_state=0)
-    model.fit(X, y)
+    rows = rb.Population(X, y, positive=labels[0])
+    compiled = rb.compile(rb.Problem("error_rate()", ["recall() >= 0.6"]), rows)
+    trained = rb.best_iterate(rb.play(compiled, rb.Linear(0.1), rounds=100))
+    model = replace(trained, classes=tuple(rows.classes))
     problem = rb.Problem("error_rate()", ["recall() >= 0.6"])
     with pytest.raises(ValueError, match=rf"takes {labels[1]!r} for yes, .* positive={labels[0]!r}"):
         judge(problem, model, rb.Population(X, y))

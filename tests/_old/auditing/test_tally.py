@@ -56,7 +56,6 @@ OBJECTIVES = ["error_rate()", "cost(column='loan')", "1 - 0.5 * recall(sex == 'F
 GOALS = [
     rb.Problem(maximize=rb.smallest(rb.recall(sex="F"), rb.recall(sex="M"))),
     rb.Problem(maximize="f_score()"),
-    rb.Problem(maximize="g_mean()"),
 ]
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import ratebound._old as rb
+from ratebound import RateConstrainedClassifier
+from ratebound._bridge import make_policy
 from ratebound._old.auditing import templates
 from ratebound._old.cli import main
 
@@ -163,8 +165,9 @@ def test_every_blank_of_annex_iv_can_be_filled():
     """Nothing is left to be filled in once people have said all that they can."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"age": np.arange(200) % 50, "debt": np.arange(200) % 7})
-    model = rb.RateConstrainedClassifier("recall() >= 0.5", random_state=0)
-    report = model.fit(frame, frame["age"] > 25).audit(frame, frame["age"] > 25)
+    fitted = RateConstrainedClassifier("recall() >= 0.5", random_state=0)
+    model = make_policy(fitted.fit(frame, frame["age"] > 25))
+    report = model.audit(frame, frame["age"] > 25)
     said = {key: f"about {key}" for key in templates.ABOUT} | {"expires": "2099-01-31"}
     form = report.template("annex-iv", said)
     assert form.blanks == []

@@ -8,6 +8,8 @@ import pytest
 from scipy.stats import binomtest
 
 import ratebound._old as rb
+from ratebound import RateConstrainedClassifier
+from ratebound._bridge import make_policy
 from ratebound._old.auditing.tally import counted
 from ratebound._old.certifying._means import row_kinds
 from ratebound._old.certifying._pair import Share, pair_p_value
@@ -443,23 +445,6 @@ def test_unequal_weights_are_bet_on(sample):
 # --- what is certified -------------------------------------------------------------------------------
 
 
-def test_thresholds_by_group_are_certified_as_they_fall():
-    """Drawn thresholds look at columns that are not among the features."""
-    random = np.random.default_rng(6)
-    X = random.normal(size=(800, 1))
-    y = X[:, 0] + random.normal(size=800) > 0
-    rows = rb.Population(X, y, columns={"g": np.where(np.arange(800) % 3, "a", "b")})
-    problem = rb.Problem(rb.error_rate(), [rb.positive_rate(g="a") <= 0.313, rb.recall(g="b") >= 0.777])
-    scores = random.normal(size=800) * 0.1 + X[:, 0]
-    drawn = rb.thresholds(problem, scores, rows, known=["g"])
-    assert len(drawn) > 1
-    seen = rb.Population(scores[:, None], y, columns=rows.columns)
-    found = rb.certify(problem, drawn, seen)
-    yes = drawn.predict(seen.X, columns=seen.columns, key=None)
-    assert found.promises[0].value == pytest.approx(yes[rows.columns["g"] == "a"].mean())
-    assert found.promises[1].value == pytest.approx(yes[y & (rows.columns["g"] == "b")].mean())
-
-
 def test_an_estimator_or_any_classifier():
     from sklearn.linear_model import LogisticRegression
 
@@ -471,7 +456,7 @@ def test_an_estimator_or_any_classifier():
     rows = rb.Population(X, y, positive="yes")
     plain = rb.certify(problem, LogisticRegression().fit(*train), rows)
     assert plain.model == "one model (LogisticRegression)"
-    fitted = rb.RateConstrainedClassifier("recall() >= 0.9", random_state=0).fit(*train)
+    fitted = make_policy(RateConstrainedClassifier("recall() >= 0.9", random_state=0).fit(*train))
     found = rb.certify(problem, fitted, rows)
     assert found.promises[0].p_value < plain.promises[0].p_value
     assert plain.holds

@@ -7,6 +7,8 @@ import pytest
 from scipy.stats import binomtest, chi2_contingency
 
 import ratebound._old as rb
+from ratebound import RateConstrainedClassifier
+from ratebound._bridge import make_policy
 from ratebound._old.certifying._by_month import drift_of
 from ratebound._old.certifying._months import months_of, runs_of
 from ratebound._old.tables.bins import Bins, bins_of
@@ -301,7 +303,8 @@ def test_features_of_a_model_are_watched_against_its_training_rows(tmp_path):
         return pandas.DataFrame({"age": age, "work": work, "noise": random.normal(size=n)}), age > 40
 
     X, y = people(600, 0.0)
-    model = rb.RateConstrainedClassifier("recall() >= 0.5", random_state=0).fit(X, y)
+    fitted = RateConstrainedClassifier("recall() >= 0.5", random_state=0)
+    model = make_policy(fitted.fit(X, y))
     model.save(tmp_path / "model.safetensors")
     for known in (model, rb.load(tmp_path / "model.safetensors")):
         monitor = rb.Monitor("recall() >= 0.5", training=known)

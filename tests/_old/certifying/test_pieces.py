@@ -79,14 +79,6 @@ def test_mixtures_are_certified_on_what_they_decide(trained, in_expectation):
         alike(dict(vars(one)), dict(vars(two)), rel=1e-7)
 
 
-def test_policies_by_known_groups_are_certified_on_pieces(trained):
-    problem, solution, rows, seen = trained
-    policy = rb.thresholds(problem, solution, seen, known=["sex"])
-    wanted, found = (rb.certify(problem, policy, each) for each in (rows, InPieces.of(rows, 100)))
-    for one, two in zip(found.promises, wanted.promises, strict=True):
-        alike(dict(vars(one)), dict(vars(two)))
-
-
 @pytest.mark.parametrize("most", [100, 10_000])
 def test_rows_are_bet_on_in_a_random_order_and_not_too_many_of_them(most, monkeypatch):
     monkeypatch.setattr(_bounds, "MOST_BETS", most)
@@ -99,13 +91,6 @@ def test_rows_are_bet_on_in_a_random_order_and_not_too_many_of_them(most, monkey
     else:
         assert (counts <= times).all()
         assert abs(len(found) - most) < 40
-
-
-def test_what_needs_all_rows_at_once_says_so(trained):
-    problem, _, rows, _ = trained
-    for asker in (rb.explain, rb.plan):
-        with pytest.raises(ValueError, match=r"all rows at once.*on disk.*in_memory\(\)"):
-            asker(problem, InPieces.of(rows, 100))
 
 
 def test_calibrations_are_the_same_of_pieces(trained):

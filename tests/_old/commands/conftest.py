@@ -9,9 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-import ratebound._old as rb
 from ratebound._old.cli import main
-from ratebound._old.estimators import planning
 
 PROMISE = 'recall(sex == "Female") >= 0.95 * recall()'
 
@@ -29,12 +27,6 @@ def no_progress(monkeypatch):
 
 
 @pytest.fixture
-def brief(monkeypatch):
-    """The estimator's default games last 20 rounds: commands are asked what they say, not how well."""
-    monkeypatch.setattr("ratebound._old.estimators.search.FEWEST_ROUNDS", 20)
-
-
-@pytest.fixture
 def run(capsys):
     """`run("train", ...)`: exit status, standard output and standard error."""
 
@@ -47,14 +39,6 @@ def run(capsys):
         return Answer(status, *capsys.readouterr())
 
     return call
-
-
-@pytest.fixture
-def unplanned(monkeypatch):
-    """Explaining without the plan, which trains on several splits of the rows."""
-    planned = planning.Plan(rb.Problem("error_rate()"), (), {}, "", "")
-    monkeypatch.setattr(planning.Plan, "__str__", lambda _: "a plan")
-    monkeypatch.setattr(planning, "plan", lambda *_, **__: planned)
 
 
 @pytest.fixture
@@ -125,7 +109,7 @@ def new_people(tmp_path_factory):
 def flags(people):
     """A training that takes a moment; `--out` is still to be said."""
     return [
-        "train", people, "--label", "income", "--require", PROMISE, "--epochs", "5", "--seed", "3",
+        "train", people, "--label", "income", "--require", PROMISE, "--seed", "3",
         "--positive", ">50K", "--exclude", "id", "sex", "live", "weight",
     ]  # fmt: skip
 
@@ -135,7 +119,7 @@ def model(tmp_path_factory, people):
     """A model trained once, for those who read it."""
     out = tmp_path_factory.mktemp("models") / "model"
     main([
-        "train", str(people), "--label", "income", "--require", PROMISE, "--epochs", "10", "--quiet",
+        "train", str(people), "--label", "income", "--require", PROMISE, "--quiet",
         "--exclude", "id", "sex", "live", "weight", "--out", str(out),
     ])  # fmt: skip
     return out

@@ -162,9 +162,11 @@ def test_a_broken_or_foreign_state_is_refused(refused, model, new_people, tmp_pa
     assert "is of another problem; it watches recall() >= 0.1" in refused(*ask)
 
 
-def test_an_area_is_refused_once_and_with_its_own_remedy(run, refused, people, tmp_path):
-    words = ["train", people, "--label", "income", "--exclude", "live", "--epochs", "1", "--quiet"]
-    run(*words, "--require", "roc_auc() >= 0.5", "--out", tmp_path / "model")
+def test_an_area_is_refused_once_and_with_its_own_remedy(refused, model, people, tmp_path):
+    area = rb.Problem("error_rate()", ["roc_auc() >= 0.5"])
+    status = rb.Status(True, 0.0, (), (), "")
+    values = {"violations": {}, "objectives": {}}
+    rb.load(model).recorded(problem=area, status=status, **values).save(tmp_path / "model")
     said = refused("monitor", tmp_path / "model", people, "--label", "income", "--state", tmp_path / "s")
     assert said.count("the promise roc_auc") == 1
     assert said.endswith("promise recall() and false_positive_rate() instead\n")

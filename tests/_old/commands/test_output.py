@@ -41,7 +41,7 @@ def many(tmp_path_factory):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 def test_a_full_disk_is_a_failure(flags, model, people, new_people, tmp_path, command, unbuffered):
     arguments = {
-        "train": [*flags, "--epochs", "2", "--out", tmp_path / "model", "--quiet"],
+        "train": [*flags, "--out", tmp_path / "model", "--quiet"],
         "audit": ["audit", model, new_people, "--label", "income"],
         "predict": ["predict", model, new_people],
         "explain": ["explain", people, *LABEL, "--exclude", "weight", "--require", IMPOSSIBLE],

@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-import ratebound._old as rb
+import ratebound as rb
 from ratebound._old.tables.table import read_table
 
 from ..extras import pd
@@ -41,7 +41,6 @@ def test_pipelines_read_tables_once_their_types_are_trusted(
     rows = list(csv.DictReader(io.StringIO(answer.out)))
     table = read_table(new_people)
     frame = pd.DataFrame({name: table[name] for name in ("age", "hours")})
-    ids = table["id"].tolist()
-    assert [row["prediction"] for row in rows] == pipeline.predict(frame, key=ids).tolist()
+    assert [row["prediction"] for row in rows] == pipeline.predict(frame).tolist()
     labels = ["--label", "income"]
     assert run("audit", tmp_path / "model", new_people, *labels, *trusted).status == 0

@@ -26,17 +26,14 @@ def asked(people, *promises, command="explain"):
     return [command, people, *label, "--exclude", "id", "live", "weight", *require]
 
 
-def test_explaining_a_promise_on_a_pool_without_labels(unplanned, run, people, pool):
+def test_explaining_a_promise_on_a_pool_without_labels(run, people, pool):
     answer = run(*asked(people, POOL, "recall() >= 0.5"), "--population", f"pool={pool}")
     women = [sex == "Female" for sex in make_people(150, seed=5)["sex"]]
     assert answer.status == 0
-    assert "800 rows, 395 of them positive; pool: 150 rows, no labels" in answer.out
-    lines = [line.split() for line in answer.out.splitlines()]
-    rate = ["positive_rate(sex", "==", '"Female",', 'on="pool")']
-    assert [*rate, str(sum(women)), "–", str(sum(women))] in lines
+    assert f"{POOL}: {sum(women)} rows; met by" in answer.out
 
 
-def test_a_run_file_has_a_table_of_them(unplanned, run, people, pool, tmp_path):
+def test_a_run_file_has_a_table_of_them(run, people, pool, tmp_path):
     (tmp_path / "pool.csv").write_bytes(pool.read_bytes())
     source = tmp_path / "run.toml"
     source.write_text(
@@ -64,7 +61,7 @@ def test_auditing_on_two_tables(run, model, new_people, pool, tmp_path, monkeypa
 
 
 def test_training_holds_out_a_share_of_each(run, people, pool, tmp_path):
-    named = ["--population", f"pool={pool}", "--epochs", "5", "--out", tmp_path / "model"]
+    named = ["--population", f"pool={pool}", "--out", tmp_path / "model"]
     answer = run(*asked(people, POOL, command="train"), *named)
     report = json.loads((tmp_path / "model" / "audit.json").read_text("utf-8"))
     assert answer.status == any(promise["verdict"] == "broken" for promise in report["promises"])
@@ -96,7 +93,7 @@ def test_what_is_refused(refused, people, pool, flags, message):
 def test_columns_are_those_of_the_table(refused, people, tmp_path):
     columns = make_people(20, seed=5)
     without = write_csv(tmp_path / "a.csv", {n: v for n, v in columns.items() if n != "age"})
-    assert "has no column 'age', which the model was trained on" in refused(
+    assert "has no feature column 'age'" in refused(
         *asked(people, POOL), "--population", f"pool={without}"
     )
     other = write_csv(tmp_path / "b.csv", columns | {"age": ["young"] * 20})

@@ -42,16 +42,6 @@ def test_a_model_is_trained_decides_and_is_watched(folder, capsys):
     assert rb.load(out).decisions_.tolist() == ["no", "yes", REFER]
 
 
-def test_an_expert_is_a_column_that_no_model_sees(folder, capsys):
-    rows, out = str(folder / "rows.csv"), str(folder / "team")
-    promise = 'error_rate(expert="doctor") <= 0.16'
-    asked = ["train", rows, "--label", "y", "--refer", REFER, "--require", promise]
-    main([*asked, "--minimize", "referred()", "--out", out, "--quiet"])
-    main(["audit", out, rows, "--label", "y"])
-    assert promise in capsys.readouterr().out
-    assert "doctor" not in rb.load(out).encoding.names
-
-
 def test_a_referral_has_a_name_of_its_own(folder, capsys):
     asked = ["train", str(folder / "rows.csv"), "--label", "y", "--refer", "yes"]
     assert main([*asked, "--require", "referred() <= 0.2", "--out", str(folder / "bad")]) == 2

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-import ratebound._old as rb
+import ratebound as rb
 from ratebound._old.commands.serve import Server, Service, digest_of
 
 pandas = pytest.importorskip("pandas")
@@ -36,12 +36,13 @@ def people(n=400, seed=0):
 def folder(tmp_path_factory):
     table, y = people()
     model = rb.RateConstrainedClassifier(
-        'positive_rate(sex == "f") <= 0.45', features=["age", "income", "job"], confidence=None,
-        random_state=0, training=rb.Training(epochs=3),
-    )  # fmt: skip
+        'positive_rate(sex == "f") <= 0.45',
+        features=["age", "income", "job"],
+        confidence=None,
+        random_state=0,
+    )
     folder = tmp_path_factory.mktemp("model")
     model.fit(table, y).save(folder)
-    assert len(rb.load(folder)) > 1  # so that ids matter
     return folder
 
 

@@ -8,7 +8,9 @@ import unicodedata
 import numpy as np
 import pytest
 
-import ratebound._old as rb
+import ratebound as rb
+import ratebound._old as old
+from ratebound._bridge import make_policy
 from ratebound._old.cli import main
 
 from ..extras import pd
@@ -44,7 +46,7 @@ def test_no_command_prints_them(hostile, tmp_path):
     asked = ["--label", label, "--require", promise]
     calls = [
         ["inspect", table, "--label", label],
-        ["train", table, *asked, "--out", model, "--epochs", "1", "--confidence", "none"],
+        ["train", table, *asked, "--out", model, "--confidence", "none"],
         ["audit", model, table, "--label", label],
         ["certify", model, table, "--label", label],
         ["monitor", model, table, "--label", label, "--state", str(tmp_path / "state")],
@@ -69,7 +71,7 @@ def test_no_command_prints_them(hostile, tmp_path):
 
 def test_data_is_as_it_is_except_on_a_terminal(hostile, tmp_path):
     label, model, table = f"y{TURN}", str(tmp_path / "model"), str(hostile)
-    main(["train", table, "--label", label, "--out", model, "--epochs", "1", "--quiet"])
+    main(["train", table, "--label", label, "--out", model, "--quiet"])
 
     class Terminal(io.StringIO):
         def isatty(self):
@@ -93,12 +95,13 @@ def test_no_report_nor_error_prints_them_in_python(hostile):
     label = table.pop(f"y{TURN}")
     promise = rb.equal_opportunity(f"g{TURN}", slack=0.5)
     model = rb.RateConstrainedClassifier(
-        promise, confidence=None, random_state=0, known=[f"g{TURN}"], training=rb.Training(epochs=1)
+        promise, confidence=None, random_state=0, known=[f"g{TURN}"]
     ).fit(table, label)
-    people = rb.Population(table, label, positive=f"yes{UP}")
+    policy = make_policy(model)
+    people = old.Population(table, label, positive=f"yes{UP}")
     audit = model.audit(table, label)
-    certificate = rb.certify(model.solution_.problem, model, people.only(np.arange(150)))
-    told = [people, audit, repr(audit), model.solution_, model.status_, certificate, rb.inspect(table)]
+    certificate = old.certify(policy.problem, policy, people.only(np.arange(150)))
+    told = [people, audit, repr(audit), policy, certificate, rb.inspect(table)]
     for each in [*told, rb.inspect(hostile)]:
         assert not obeyed(str(each)), each
     for call in (

@@ -7,15 +7,19 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import ratebound._old as rb
-from ratebound._old.problem.compiling import held_out
+from ratebound._old.commands.holdout import draw_held_out
+from ratebound._old.commands.promises import read_problem
+from ratebound._old.commands.rows import read_given
+from ratebound._old.commands.runs import Run
 from ratebound._old.tables.table import read_table
 
-from .conftest import make_people, write_csv
+from .conftest import PROMISE, make_people, write_csv
 
 FILES = ["audit.json", "model.safetensors", "report.html"]
 
@@ -77,9 +81,6 @@ def test_a_run_file_equals_its_flags(run, flags, people, tmp_path):
         exclude = ["id", "sex", "live", "weight"]
         weight = "weight"
         model = "linear"
-        player = "external"
-        solution = "best"
-        epochs = 5
         seed = 3
         holdout = 0.25
         max-time = 600
@@ -90,7 +91,7 @@ def test_a_run_file_equals_its_flags(run, flags, people, tmp_path):
     by_file = run("train", source)
     by_flags = run(
         *flags, "--minimize", "error_rate()", "--weight", "weight",
-        "--model", "linear", "--player", "external", "--solution", "best", "--holdout", "0.25",
+        "--model", "linear", "--holdout", "0.25",
         "--max-time", "600", "--quiet", "--out", tmp_path / "from_flags",
     )  # fmt: skip
     assert by_file == by_flags
@@ -130,27 +131,22 @@ def test_an_mlp(run, flags, new_people, tmp_path):
     assert run("predict", tmp_path / "model", new_people).status == 0
 
 
-@pytest.mark.parametrize("method", ["plug-in", "game"])
-def test_boosted_trees(run, flags, new_people, tmp_path, method):
+def test_boosted_trees(run, flags, new_people, tmp_path):
     pytest.importorskip("lightgbm")
-    words = ["--model", "lightgbm", "--method", method, "--epochs", "20", "--out", tmp_path / "model"]
-    answer = run(*flags, *words)
+    answer = run(*flags, "--model", "lightgbm", "--out", tmp_path / "model")
     assert answer.status in (0, 1)
     saved = rb.load(tmp_path / "model")
-    if method == "game":
-        assert saved.encoding.style == "codes"
-        assert saved.parameters[:, 1].max() <= 20  # trees
     assert f"Training on 640 rows: {saved.status}" in answer.out
     predicted = run("predict", tmp_path / "model", new_people).out.split()[1:]
     assert predicted == saved.predict(read_table(new_people)).tolist()
 
 
-@pytest.mark.parametrize("model", ["linear", "mlp", "lattice", "lightgbm", "xgboost"])
+@pytest.mark.parametrize("model", ["linear", "mlp", "lightgbm", "xgboost"])
 def test_the_same_seed_writes_the_same_bytes(run, flags, tmp_path, model):
-    pytest.importorskip({"linear": "numpy", "mlp": "torch", "lattice": "torch"}.get(model, model))
+    pytest.importorskip({"linear": "numpy", "mlp": "torch"}.get(model, model))
     found = []
     for name in ("one", "other"):
-        assert run(*flags, "--model", model, "--epochs", "2", "--out", tmp_path / name).status in (0, 1)
+        assert run(*flags, "--model", model, "--out", tmp_path / name).status in (0, 1)
         found.append(contents(tmp_path / name))
     assert sorted(found[0]) == FILES
     assert found[0] == found[1]
@@ -198,7 +194,7 @@ def test_a_run_file_with_known_columns_and_a_model(run, flags, people, tmp_path)
         "data": str(people), "label": "income", "positive": ">50K",
         "require": flags[flags.index("--require") + 1],
         "exclude": ["id", "sex", "live", "weight"], "known": "sex", "model": "lightgbm",
-        "epochs": 5, "seed": 3, "out": "from_file",
+        "seed": 3, "out": "from_file",
     }  # fmt: skip
     source.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items()))
     run("train", source)
@@ -251,44 +247,19 @@ def test_truth_values_of_a_parquet_file_are_known_in_a_csv(run, flags, people, t
     assert groups[0] == groups[1] != ""
 
 
-def test_a_plug_in_is_one_rule_and_says_so(run, flags, tmp_path):
+def test_a_model_is_one_rule_and_says_so(run, flags, tmp_path):
     answer = run(*flags, "--out", tmp_path / "model")
-    assert "On new rows like these all hold together with a confidence of" in answer.out
+    assert "The constraints hold together on new rows like these: " in answer.out
     saved = rb.load(tmp_path / "model")
-    assert (len(saved), saved.scorer.kind, saved.drawn) == (1, "plug-in", 0.0)
+    assert (len(saved), saved.drawn) == (1, 0.0)
     audited = json.loads((tmp_path / "model" / "audit.json").read_text("utf-8"))
     card = audited["card"]
     assert (card["randomised"], card["drawn"]) == (False, {"decisions": 0.0, "yeses": 0.0})
-    assert (card["tried"], card["confidence"]) == ([], saved.status.confidence)
-    plain, chosen = card["compared"]
-    assert plain.startswith("the plain model: error_rate() 0.")
-    assert chosen.startswith("the plug-in, of ")
-    assert f"error_rate() {card['objectives']['out of fold']:.4f}" in chosen
+    assert (card["confidence"], card["rows"]) == (saved.status.confidence, {"trained on": 640})
+    assert f"error_rate() is {card['objectives']['out of fold']:.4f}" in answer.out
     page = (tmp_path / "model" / "report.html").read_text("utf-8")
-    for words in (
-        plain,
-        chosen,
-        "No decision is left to a draw.",
-        "judged by models that did not see it",
-    ):
+    for words in ("No decision is left to a draw.", "judged by models that did not see it"):
         assert words in page
-    assert "Every setting that was trained" not in page
-
-
-def test_the_way_a_model_is_found_may_be_said(run, refused, flags, tmp_path):
-    kinds = {}
-    for method in ("plug-in", "game"):
-        out = tmp_path / method
-        assert run(*flags, "--method", method, "--out", out).status in (0, 1)
-        kinds[method] = rb.load(out).scorer.kind
-        assert f"--method {method}" in (out / "audit.json").read_text("utf-8")
-    assert kinds == {"plug-in": "plug-in", "game": "linear"}
-    area = flags.index("--require") + 1
-    flags[area] = "roc_auc() >= 0.6"
-    words = refused(*flags, "--method", "plug-in", "--out", tmp_path / "area")
-    assert "method='plug-in' cannot solve this" in words
-    said = run(*flags, "--out", tmp_path / "area").out
-    assert "It was trained by the game, since for the plug-in" in said
 
 
 def test_rows_that_belong_together_are_not_parted(run, refused, flags, tmp_path):
@@ -316,7 +287,7 @@ def test_rows_that_belong_together_are_not_parted(run, refused, flags, tmp_path)
     assert widths["people"] > 1.4 * widths["rows"]
     assert "no groups column 'nobody'" in refused(*flags, "--groups", "nobody", "--out", tmp_path / "no")
     few = refused(*flags, "--groups", "sex", "--out", tmp_path / "no")
-    assert "2 different ids, too few to judge rows" in few
+    assert "2 ids, too few to judge rows" in few
 
 
 def test_copies_of_rows_are_told_of_once(run, flags, tmp_path):
@@ -330,31 +301,30 @@ def test_copies_of_rows_are_told_of_once(run, flags, tmp_path):
     assert held % 3 == 0
 
 
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
 def test_interrupting_keeps_the_model_so_far(run, flags, tmp_path, monkeypatch):
-    from ratebound._old.base import progress
-
-    class Interrupting(progress.Lines):
-        def update(self, count=1):
-            self.seen = getattr(self, "seen", 0) + 1
-            if self.seen == 25:
-                raise KeyboardInterrupt
-
-    monkeypatch.setattr(progress, "Lines", Interrupting)
-    answer = run(*flags, "--method", "game", "--epochs", "100000", "--out", tmp_path / "model")
+    monkeypatch.setattr("ratebound.learning.learning.find_best_rule", interrupt)
+    answer = run(*flags, "--out", tmp_path / "model", "--json", tmp_path / "told.json")
     assert answer.status == 130
-    assert "interrupted: this is the model so far" in answer.out
+    assert "Training was interrupted: this is the best rule so far." in answer.out
     assert names(tmp_path / "model") == FILES
     assert len(rb.load(tmp_path / "model"))
+    assert json.loads((tmp_path / "told.json").read_text("utf-8"))["ended"] == "interrupted"
 
 
 @pytest.mark.parametrize(
-    "moment", ["commands.rows.read_table", "base.progress.Lines.update", "estimators.rules.Rules.best"]
+    "moment",
+    [
+        "_old.commands.rows.read_table",
+        "_old.base.progress.Lines.update",
+        "learning.learning.learn_forecast",
+    ],
 )
 def test_interrupting_before_there_is_a_model(run, flags, tmp_path, monkeypatch, moment):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(f"ratebound._old.{moment}", interrupt)
+    monkeypatch.setattr(f"ratebound.{moment}", interrupt)
     answer = run(*flags, "--out", tmp_path / "model")
     assert (answer.status, answer.err) == (130, "ratebound: interrupted\n")
     assert names(tmp_path) == []
@@ -362,9 +332,10 @@ def test_interrupting_before_there_is_a_model(run, flags, tmp_path, monkeypatch,
 
 def test_out_of_time(run, flags, tmp_path):
     answer = run(*flags, "--max-time", "0.001", "--out", tmp_path / "model")
-    assert "out of time" in answer.out
+    assert "The time was over: this is the best rule so far." in answer.out
     assert answer.status in (0, 1)
-    assert rb.load(tmp_path / "model").scorer.kind == "plug-in"  # and there was none for a game
+    quiet = run(*flags, "--max-time", "0.001", "--out", tmp_path / "model", "--force", "--quiet")
+    assert quiet.out.startswith("The time was over")
 
 
 @pytest.mark.parametrize("existing", [False, True])
@@ -407,7 +378,7 @@ def test_columns_may_be_parted_by_commas(run, refused, tmp_path):
     given = {"age": columns["age"], "hours": columns["hours"], "sex": columns["sex"]}
     given |= {"age,sex": columns["hours"], "y": columns["income"]}
     table = write_csv(tmp_path / "t.csv", given)
-    quick = ["--label", "y", "--epochs", "1", "--confidence", "none", "--quiet"]
+    quick = ["--label", "y", "--confidence", "none", "--quiet"]
 
     def seen(name, *flags):
         assert run("train", table, *quick, "--out", tmp_path / name, *flags).status in (0, 1)
@@ -429,14 +400,19 @@ def test_columns_may_be_parted_by_commas(run, refused, tmp_path):
 
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.5, 0.73])
-def test_every_cell_has_its_share_held_out(share):
-    cells = np.random.default_rng(0).integers(0, 7, 5000)
-    aside = held_out(cells, share, seed=1)
-    assert abs(aside.sum() - share * 5000) <= 1
-    for cell in range(7):
-        assert abs(aside[cells == cell].sum() - share * (cells == cell).sum()) <= 1.01
-    assert (aside == held_out(cells, share, seed=1)).all()
-    assert (aside != held_out(cells, share, seed=2)).any()
+def test_every_group_has_its_share_held_out(people, share):
+    asked = {"label": "income", "positive": ">50K", "require": (PROMISE,), "holdout": share}
+    run = Run((str(people),), **asked, exclude=("id", "sex", "live", "weight"))
+    given = read_given(run, read_problem(run))
+    is_held = draw_held_out(given, read_problem(run))
+    table = given.people.X
+    for sex in ("Female", "Male"):
+        for label in ("<=50K", ">50K"):
+            group = (table["sex"] == sex) & (table["income"] == label)
+            assert abs(is_held[group].sum() - share * group.sum()) <= 2
+    assert (is_held == draw_held_out(given, read_problem(run))).all()
+    run = replace(run, seed=2)
+    assert (is_held != draw_held_out(replace(given, run=run), read_problem(run))).any()
 
 
 def test_help_is_light():
@@ -485,7 +461,6 @@ def test_a_goal_is_maximized_by_a_flag_or_a_key(run, flags, people, tmp_path):
         positive = ">50K"
         maximize = "f_score()"
         exclude = ["id", "sex", "live", "weight"]
-        epochs = 3
         confidence = "none"
         out = "model"
         """
@@ -494,3 +469,26 @@ def test_a_goal_is_maximized_by_a_flag_or_a_key(run, flags, people, tmp_path):
     assert "maximize f_score():" in found.out
     both = run("train", source, "--minimize", "error_rate()")
     assert "give --minimize or --maximize, not both" in both.err
+
+
+def test_a_live_models_decisions_are_no_feature_unless_listed(run, flags, tmp_path):
+    flags[flags.index("--require") + 1] = 'churn(versus="live") <= 0.3'
+    flags.remove("live")
+    columns = {}
+    for name, features in {"left_out": [], "listed": ["--features", "age", "live"]}.items():
+        run(*flags, *features, "--out", tmp_path / name)
+        columns[name] = {column.name for column in rb.load(tmp_path / name).encoding.columns}
+    assert columns == {"left_out": {"age", "hours", "city"}, "listed": {"age", "live"}}
+
+
+def test_rows_are_kept_for_a_certificate(run, flags, tmp_path):
+    flags[flags.index("--require") + 1] = "accuracy() >= 0.6"
+    words = ["--certify", "0.3", "--holdout", "0", "--json", tmp_path / "told.json"]
+    answer = run(*flags, *words, "--out", tmp_path / "model")
+    told = json.loads((tmp_path / "told.json").read_text("utf-8"))
+    certified = told["certificate"]["populations"]["certified"]
+    assert (answer.status, told["certificate"]["holds"]) == (0, True)
+    assert told["rows"] + certified == 800
+    assert abs(certified - 240) <= 4
+    assert f"Certificate of one model on {certified} rows" in answer.out
+    assert str(rb.load(tmp_path / "model").certificate) in answer.out

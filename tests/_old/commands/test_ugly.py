@@ -15,7 +15,7 @@ def test_from_an_ugly_table_to_its_report(run, tmp_path, table):
     path, model = table.write(tmp_path), tmp_path / "model"
     label, flags = ["--label", table.label], [*table.flags, "--quiet"]
     trained = run(
-        "train", path, *label, *flags, *table.train, "--epochs", "2", "--confidence", "none",
+        "train", path, *label, *flags, *table.train, "--confidence", "none",
         "--require", "positive_rate() <= 0.95", "--out", model,
     )  # fmt: skip
     assert trained.status == 0, trained.err

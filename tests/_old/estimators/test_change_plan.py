@@ -12,6 +12,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import ratebound._old as rb
+from ratebound import RateConstrainedClassifier
+from ratebound._bridge import make_policy
 
 PROMISES = ["recall() >= 0.8", 'churn(versus="live") <= 0.1']
 BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "releases.py"
@@ -242,14 +244,14 @@ def test_models_of_every_kind(tmp_path):
     table["bought"] = np.where(table.p + random.normal(0, 0.3, 1500) > 0, "yes", "no")
     train, *fresh = (table[i * 300 : (i + 1) * 300] for i in range(5))
     features = train[["p", "q", "r"]]
-    ours = rb.RateConstrainedClassifier("recall() >= 0.8").fit(features, train.bought)
+    ours = RateConstrainedClassifier("recall() >= 0.8").fit(features, train.bought)
     theirs = LogisticRegression().fit(features, train.bought)
     ours.save(tmp_path / "old")
     plan = rb.ChangePlan(["minimum_recall(site, at_least=0.7)", 'churn(versus="live") <= 0.2'])
     kinds = [
         (str(tmp_path / "old"), theirs),
         (theirs, ours),
-        (ours.solution_, rb.load(tmp_path / "old")),
+        (make_policy(ours), rb.load(tmp_path / "old")),
         (theirs.predict(fresh[3][["p", "q", "r"]]), tmp_path / "old"),
     ]
     for place, (live, candidate) in enumerate(kinds):
@@ -268,7 +270,7 @@ def test_a_saved_release_is_the_next_model_in_use(tmp_path):
     random = np.random.default_rng(0)
     X = random.normal(size=(900, 2))
     y = (X[:, 0] > 0).astype(int)
-    model = rb.RateConstrainedClassifier("recall() >= 0.8").fit(X[:300], y[:300])
+    model = RateConstrainedClassifier("recall() >= 0.8").fit(X[:300], y[:300])
     plan = rb.ChangePlan(PROMISES, ledger=tmp_path / "plan.ledger")
     first = plan.release(candidate=model, rows=(X[300:600], y[300:600]), version="v1")
     folder = first.save(tmp_path / "v1")

@@ -9,18 +9,14 @@ import os
 import signal
 import sys
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier
 
 import ratebound._old as rb
 from ratebound._old.base import processes
-from ratebound._old.cli import main as main_command
 from ratebound._old.game import _resuming
-from ratebound._old.game.trace import judged_on
 
 
 def people(count, seed, weighted=False):
@@ -51,7 +47,6 @@ PROBLEM = rb.Problem(
     ],
 )
 IN_ORDER = rb.Rules(shuffle=False)
-WORDS = ["--label", "y", "--require", 'recall(sex == "F") >= 0.9 * recall()', "--epochs", "1", "--quiet"]
 
 
 def network():
@@ -83,7 +78,6 @@ def played(rank, count, folder):
         keep = {"rounds": 8, "keep": rb.Keep(every=4)}
         games[f"{name}, all rows"] = rb.play(train, learner, batch_size=None, **keep)
         games[f"{name}, batches"] = rb.play(train, learner, watch={"other": other}, **batches, **keep)
-        games[f"{name}, judged"] = rb.play(train, learner, judge=other, **batches, **keep)
     how: dict = {**batches, "rounds": 8, "keep": rb.Keep(every=4)}
     wide = rb.Linear(0.1, dtype="float64")
     unbiased = rb.Rules(estimate="unbiased", shuffle=False)
@@ -101,10 +95,8 @@ def played(rank, count, folder):
     games["several classes"] = rb.play(rb.compile(several, flowers(400, rank, count)), wide, **how)
     on_disk = rb.Parquet(f"{folder}/rows.parquet", label="y", columns=["sex"])
     stored = rb.compile(rb.Problem(rb.error_rate(), [rb.positive_rate(sex="M") <= 0.3]), on_disk)
-    games["rows on disk"] = judged_on(games["linear, batches"], stored)
     drawn = {"batch_size": 64, "rounds": 8, "keep": rb.Keep(every=4)}
     games["OWN shuffled"] = rb.play(train, wide, **drawn)
-    games["OWN folds"] = rb.play(train, wide, judge=rb.Folds(3), **drawn)
     games["OWN on disk"] = rb.play(stored, wide, **drawn)
     return games
 
@@ -138,27 +130,6 @@ def judged(rank, count):
     }
 
 
-def fitted(rank, count):
-    """What estimators decide by that were fitted to the share of this process, by the plug-in."""
-    models: dict = {"a linear plug-in": {}, "a plug-in without promises": {"constraints": ()}}
-    for library in ("lightgbm", "xgboost"):
-        if find_spec(library) is not None:
-            models[f"a plug-in of {library}"] = {"model": library}
-    results, new = {}, people(2000, 9).X
-    for name, options in models.items():
-        rows = people(1201, 8, weighted="linear" in name).only(np.arange(rank, 1201, count))
-        options = {"constraints": 'recall(sex == "F") >= 0.9 * recall()', "random_state": 0} | options
-        model = rb.RateConstrainedClassifier(**options).fit(
-            rows.X, rows.y, columns=rows.columns, sample_weight=rows.weights
-        )
-        results[name] = {
-            "scores": model.decision_function(new),
-            "probabilities": model.predict_proba(new),
-            "game": ["by the game" in str(model.status_)],
-        }
-    return results
-
-
 def numbers(trace):
     """The arrays of a trace that are compared."""
     names = ("objectives", "violations", "multipliers", "parameters", "round", "setting")
@@ -181,29 +152,15 @@ def main(folder, rank, count):
         for name, array in numbers(trace).items()
     }
     results |= {
-        f"{what}/{name}": each
-        for what, own in (judged(rank, count) | fitted(rank, count)).items()
-        for name, each in own.items()
+        f"{what}/{name}": each for what, own in judged(rank, count).items() for name, each in own.items()
     }
     results["refused"] = refused(rank, count)
-    results["command"] = [
-        main_command(["train", f"{folder}/rows.csv", *WORDS, "--out", f"{folder}/model"])
-    ]
     np.savez(Path(folder) / f"{rank}.npz", **results)
     try:
         lose_one(rank, count, folder)
     except processes.ProcessLost as error:
         (Path(folder) / "lost").write_text(str(error))
         os._exit(0)  # the other process is gone, so a regular exit would hang
-
-
-class Failing(DecisionTreeClassifier):
-    """A classifier that fails in one of two processes."""
-
-    def fit(self, X, y, sample_weight=None):
-        if sys.modules["torch.distributed"].get_rank() == 1:
-            raise ValueError("it failed in process 1")
-        return super().fit(X, y, sample_weight)
 
 
 class Drifting(rb.Linear):
@@ -213,12 +170,6 @@ class Drifting(rb.Linear):
         fit = super().start(rows, settings, seed)
         fit.descend = lambda gradient: fit.restore(fit.parameters() + processes.rank())
         return fit
-
-
-def trees():
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(2)
 
 
 def refused(rank, count):
@@ -237,9 +188,6 @@ def refused(rank, count):
         partial(rb.compile, rb.Problem(rb.error_rate(), [rb.recall() >= 0.5 + rank / 10]), own),
         partial(rb.compile, errors, rb.Population(table, own.y)),
         partial(rb.play, rows, rb.Linear(), rounds=2 + rank),
-        partial(rb.thresholds, errors, own.X[:, 0], own, known=["sex"]),
-        partial(rb.RateConstrainedClassifier("recall(at=0.3) >= 0.5", model=trees()).fit, own.X, own.y),
-        partial(rb.RateConstrainedClassifier("recall() >= 0.5", model=Failing()).fit, own.X, own.y),
     ]
     words = []
     for game in games:

@@ -5,6 +5,7 @@ import pytest
 
 import ratebound._old as rb
 from ratebound._old.game import _recording
+from ratebound._old.game.trace import scores_on
 
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
@@ -156,33 +157,6 @@ def test_replayed_rounds_are_those_that_were_recorded(player, settings, monkeypa
     np.testing.assert_allclose(one.watched["again"].objectives, one.objectives, atol=0.001)
 
 
-@pytest.mark.parametrize("settings", [1, 2])
-@pytest.mark.parametrize("judging", [4000, 200, None])  # rows: in batches, or all in every round; folds
-def test_replayed_rounds_show_the_judge_its_own_rows(settings, judging, monkeypatch):
-    """With a judge too: on the CPU, played on the GPU, and replayed there."""
-    problem = compiled(3)
-    judge = rb.Folds(3)
-    if judging is not None:
-        judge = rb.compile(problem.problem, problem.first.only(np.arange(4000)[::-1][:judging]))
-    traces = []
-    for device, recorded in (("cuda", True), ("cuda", False), (None, False)):
-        if not recorded:
-            monkeypatch.setattr("ratebound._old.learners.torch.TorchFit.recordable", False)
-        learner = rb.MLP((4,), [0.01] * settings, device=device)
-        traces.append(
-            rb.play(
-                problem, learner, player=rb.SwapRegret(0.05), rounds=60, batch_size=256,
-                keep=rb.Keep(20), judge=judge, progress=False,
-            )
-        )  # fmt: skip
-    for other in traces[1:]:
-        np.testing.assert_allclose(traces[0].parameters, other.parameters, rtol=0.05, atol=0.05)
-        np.testing.assert_allclose(traces[0].multipliers, other.multipliers, rtol=0.05, atol=0.05)
-    rows = problem if judging is None else judge
-    violations = rows.evaluate(traces[0].scores(rows), traces[0].thresholds)[1]
-    np.testing.assert_allclose(traces[0].violations, violations, atol=2e-2)
-
-
 def test_lattices_are_projected_on_the_device_too():
     problem = compiled(3)
     learner = rb.Lattice(
@@ -262,21 +236,20 @@ def test_several_classes_play_the_same_rounds_as_in_numpy(groups, player, proxy,
     np.testing.assert_allclose(ends[0][1], ends[1][1], rtol=0.02, atol=0.02)
 
 
-@pytest.mark.parametrize("judge", [None, rb.Folds(3)], ids=["no judge", "folds"])
 @pytest.mark.parametrize("settings", [1, 3])
-def test_rounds_of_several_classes_are_replayed_as_they_were_recorded(settings, judge, monkeypatch):
+def test_rounds_of_several_classes_are_replayed_as_they_were_recorded(settings, monkeypatch):
     problem, traces = several_classes(3), []
     for recorded in (True, False):
         if not recorded:
             monkeypatch.setattr("ratebound._old.learners.torch.TorchFit.recordable", False)
         learner = rb.MLP((4,), [0.01] * settings, device="cuda")
-        traces.append(
-            rb.play(problem, learner, rounds=60, batch_size=256, keep=rb.Keep(20), judge=judge)
-        )
+        traces.append(rb.play(problem, learner, rounds=60, batch_size=256, keep=rb.Keep(20)))
     one, other = traces
     np.testing.assert_allclose(one.parameters, other.parameters, rtol=0.02, atol=0.02)
     np.testing.assert_allclose(one.multipliers, other.multipliers, rtol=0.02, atol=0.02)
-    objectives, violations = problem.evaluate(one.scores(problem), one.thresholds)
+    objectives, violations = problem.evaluate(
+        scores_on(problem, one.scorer, one.parameters), one.thresholds
+    )
     np.testing.assert_allclose(one.objectives, objectives, atol=0.005)
     np.testing.assert_allclose(one.violations, violations, atol=0.02)
 

@@ -5,8 +5,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import ratebound._old as rb
-from ratebound._old.game.moving import with_moved_thresholds
-from ratebound._old.game.trace import judged_on
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -124,47 +122,20 @@ def test_kept_rates_are_counted_on_all_rows(people):
         assert violation[0] == pytest.approx(0.9 - said[memory.y].mean(), abs=2 / memory.y.sum())
 
 
-def test_judges_and_watched_rows_may_be_on_disk_or_in_memory(people):
+def test_watched_rows_may_be_on_disk_or_in_memory(people):
     disk = people()
     problem = rb.compile(rb.Problem("error_rate()", ["recall() >= 0.8"]), disk).problem
     first, second = disk.only(np.arange(1000)), disk.only(np.arange(1000, ROWS))
-    own, judge = (rb.compile(problem, rows) for rows in (first, second))
+    own, stored = (rb.compile(problem, rows) for rows in (first, second))
     memory = rb.compile(problem, second.in_memory())
-    by_memory = rb.play(own, rb.Linear(0.1), epochs=2, judge=memory, watch={"same": memory})
-    for watched in by_memory.watched.values():
-        np.testing.assert_array_equal(watched.violations, by_memory.violations)
-    by_disk = rb.play(own, rb.Linear(0.1), epochs=2, judge=judge, watch={"here": memory})
-    np.testing.assert_array_equal(by_disk.watched["here"].violations, by_disk.violations)
-
-
-def test_candidates_are_judged_on_disk_at_their_own_thresholds(people):
-    disk = people()
-    problem = rb.Problem("error_rate()", ["positive_rate() <= 0.3"])
-    there, here = rb.compile(problem, disk), rb.compile(problem, disk.in_memory())
-    moved = with_moved_thresholds(rb.play(here, rb.Linear(0.1), epochs=2), here)
-    assert moved.at.any()
-    judged = judged_on(moved, there)
-    np.testing.assert_array_equal(judged.violations, moved.violations)
-    np.testing.assert_array_equal(judged.objectives, moved.objectives)
-
-
-@pytest.mark.parametrize("method", ["best", "vote"])
-def test_one_model_in_place_of_a_mixture_is_judged_on_disk(people, method):
-    disk = people()
-    problem = rb.Problem("error_rate()", ["positive_rate() <= 0.3"])
-    there, here = rb.compile(problem, disk), rb.compile(problem, disk.in_memory())
-    mixture = rb.shrink(rb.play(there, rb.Linear([0.01, 0.1]), epochs=3))
-    on_disk, in_memory = (rb.determinize(mixture, compiled, method) for compiled in (there, here))
-    np.testing.assert_array_equal(on_disk.after.violations, in_memory.after.violations)
-    np.testing.assert_array_equal(on_disk.before.violations, in_memory.before.violations)
+    watched = rb.play(own, rb.Linear(0.1), epochs=2, watch={"here": memory, "disk": stored}).watched
+    np.testing.assert_array_equal(watched["here"].violations, watched["disk"].violations)
 
 
 def test_what_needs_all_rows_in_memory_says_so(people):
     compiled = rb.compile(rb.Problem("error_rate()"), people())
     with pytest.raises(ValueError, match=r"Oracle needs its rows in memory.*in_memory\(\)"):
         rb.play(compiled, rb.Oracle(LogisticRegression()), rounds=2)
-    with pytest.raises(ValueError, match=r"rb.Folds.* needs all rows in memory.*held_out"):
-        rb.play(compiled, rb.Linear(), epochs=1, judge=rb.Folds(3))
 
 
 def test_features_that_are_no_numbers_are_found_before_training(tmp_path):

@@ -9,25 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ratebound._old as rb
-
-from .in_processes import fitted, judged, numbers, people, played
+from .in_processes import judged, numbers, people, played
 
 pytest.importorskip("torch")
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
-csv = pytest.importorskip("pyarrow.csv")
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with rows in a Parquet file and in a CSV."""
+    """A folder with rows in a Parquet file."""
     rows, place = people(2500, 7), tmp_path_factory.mktemp("processes")
     columns = {f"x{i}": rows.X[:, i] for i in range(5)} | {"y": rows.y, "sex": rows.columns["sex"]}
     parquet.write_table(arrow.table(columns), place / "rows.parquet", row_group_size=100)
-    csv.write_csv(arrow.table(columns), place / "rows.csv")
     return place
 
 
@@ -40,8 +36,6 @@ def both(folder):
     running = [subprocess.Popen([*command, str(rank), "2"], **given) for rank in range(2)]
     said = [each.communicate(timeout=300) for each in running]
     assert [each.returncode for each in running] == [0, -signal.SIGKILL], said[0][1] + said[1][1]
-    assert "on new rows" in said[0][0]  # the output of the command line, from one of them
-    assert said[1][0] == ""
     return [dict(np.load(folder / f"{rank}.npz")) for rank in range(2)]
 
 
@@ -54,12 +48,7 @@ def test_two_processes_agree_to_the_last_bit(both):
 
 def test_two_processes_give_what_one_gives(both, folder):
     alone = {game: numbers(trace) for game, trace in played(0, 1, folder).items()} | judged(0, 1)
-    alone |= fitted(0, 1)
-    assert not any(any(own["game"]) for own in alone.values() if "game" in own)
-    assert {f"{game}/{name}" for game in alone for name in alone[game]} == both[0].keys() - {
-        "command",
-        "refused",
-    }
+    assert {f"{game}/{name}" for game in alone for name in alone[game]} == both[0].keys() - {"refused"}
     for game, expected in alone.items():
         for name, array in expected.items() if not game.startswith("OWN") else ():
             together = both[0][f"{game}/{name}"]
@@ -67,21 +56,12 @@ def test_two_processes_give_what_one_gives(both, folder):
 
 
 def test_what_would_drift_apart_is_refused(both):
-    drifting, oracle, norm, *differing, thresholds, area, failing = both[1]["refused"].tolist()
+    drifting, oracle, norm, *differing = both[1]["refused"].tolist()
     assert "its models differ between processes" in drifting
     assert "each of 2 processes has a share" in oracle
     assert "use LayerNorm" in norm
     for what, words in zip(("the problem", "with the features", "to play"), differing, strict=True):
         assert f"was given {what}" in words.replace("population 'train' ", "")
-    assert "each process has only a share of population 'train'" in thresholds
-    assert "is trained by one process, and for the plug-in it decides only at 0" in area
-    assert "it failed in process 1" in failing
-
-
-def test_the_command_line_trains_in_both(both, folder):
-    assert both[0]["command"] in (0, 1)
-    model = rb.load(folder / "model")
-    assert model.status.feasible
 
 
 def test_a_process_that_dies_ends_the_other_with_a_message(both, folder):

@@ -15,7 +15,6 @@ PROMISES = [rb.recall(**{name: True}) >= 0.95 * rb.recall() for name in GROUPS]
 PROBLEM = rb.Problem(rb.error_rate(), [*PROMISES, rb.roc_auc(bins=3) >= 0.9])
 PEOPLE = rb.Population(X, Y, columns=GROUPS, weights=rng.random(600))
 COMPILED = rb.compile(PROBLEM, PEOPLE)
-JUDGE = rb.compile(PROBLEM, PEOPLE.only(np.arange(0, 600, 2)))
 LAID_OUT = [(name, rb.SwapRegret(0.05)) for name in LAYOUTS if "torch" in name]
 PLAYED = [("torch", player) for player in (rb.ExternalRegret(0.05, radius=0.5), rb.Lagrangian(0.05))]
 SIZES = [100, 100, 100, 100, 40, 100, 40, 40, 100, 40, 100, 40]  # the last of a pass is smaller
@@ -74,31 +73,6 @@ def test_on_a_gpu_they_are_replayed(layout, player, monkeypatch):
     np.testing.assert_array_equal(early.multipliers.weights, before)
     assert not np.array_equal(rounds.state.multipliers.weights, before)
     assert len(tapes) == 2
-
-
-@pytest.mark.parametrize("device", [None, "cpu"])
-def test_the_judge_sees_rows_of_its_own(device, monkeypatch):
-    placed = np.asarray
-    if device is not None:
-        torch = pytest.importorskip("torch")
-        from .taping import tape_rounds
-
-        tape_rounds(monkeypatch)
-        placed = torch.as_tensor
-    game, judge = (rb.Game(each, rb.SwapRegret(0.05), device=device) for each in (COMPILED, JUDGE))
-    state = judge.start(np.zeros(300), thresholds=game.thresholds(np.zeros(600)))
-    rounds = game.recorded(state, judge=judge)
-    for rows, scores in batches([100] * 8):
-        scores, shown = placed(scores), placed(rows[:50] // 2)
-        judged = judge.look(state, -scores[:50], judge.batch(shown))
-        expected, state = game.round(state, scores, game.batch(placed(rows)), judged)
-        gradient = rounds(scores, placed(rows), judged=(-scores[:50], shown))
-        np.testing.assert_allclose(gradient, expected, **NEARLY)
-    assert_same(rounds.state, state, NEARLY)
-    with pytest.raises(ValueError, match="judged= takes the scores and rows"):
-        rounds(scores, rows)
-    with pytest.raises(ValueError, match=r"game.recorded\(state, judge=another_game\)"):
-        game.recorded(state).__call__(scores, rows, judged=(scores, rows))
 
 
 @pytest.mark.parametrize("device", [None, "cpu"])
@@ -167,7 +141,7 @@ def test_rounds_of_play_are_replayed_with_the_model_in_them(precision, settings,
         learner = rb.MLP((4,), [0.01] * settings, precision=precision)
         fit = learner.start(COMPILED, settings, 0)
         game = rb.Game(COMPILED, rb.SwapRegret(0.05), settings=settings, device="cpu")
-        draws = iter([((torch.as_tensor(rows), 6.0),) for rows, _ in batches([100] * 12)])
+        draws = iter([(torch.as_tensor(rows), 6.0) for rows, _ in batches([100] * 12)])
         turns = turns_of(game, fit, game.start(fit.all_scores()), draws, 0)
         for _ in range(12):
             turns.step()
@@ -177,19 +151,12 @@ def test_rounds_of_play_are_replayed_with_the_model_in_them(precision, settings,
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
-def test_what_is_no_state_or_pair_is_said():
+def test_what_is_no_state_is_said():
     people = rb.Population(np.eye(4), [0, 1, 0, 1])
-    game, other = (
-        rb.Game(rb.compile(rb.Problem(rb.error_rate(), promises), people))
-        for promises in ([rb.positive_rate() <= 0.5], [rb.recall() >= 0.5])
-    )
+    game = rb.Game(rb.compile(rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.5]), people))
     state = game.start(np.zeros(4))
     with pytest.raises(TypeError, match=r"as game.start\(scores\) gives"):
         game.recorded(np.zeros(4))
-    with pytest.raises(ValueError, match="judge: its constraints"):
-        game.recorded(state, judge=other)
-    with pytest.raises(TypeError, match="a pair"):
-        game.recorded(state, judge=game)(np.zeros(4), None, judged=np.zeros(4))
     assert (
         game.recorded(state)([-1, 0, 1, 2], [0, 1, 2, 3]).dtype == np.float32
     )  # never rounded to integers

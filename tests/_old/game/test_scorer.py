@@ -8,7 +8,6 @@ import pytest
 
 import ratebound._old as rb
 from ratebound._old.game.scorer import Saved, read_scorer
-from ratebound._old.game.trace import beside, judged_on
 from ratebound._old.learners.linear import LinearScorer
 
 from ..small_tables import people
@@ -53,7 +52,10 @@ def trace():
     compiled = rb.compile(PROBLEM, PEOPLE)
     played = rb.play(compiled, rb.Linear(0.1), rounds=20, progress=False)
     heights = np.random.default_rng(1).normal(size=(len(played), 5))
-    return judged_on(replace(played, scorer=Bumps(X[:4], 0.5), parameters=heights), compiled)
+    scorer = Bumps(X[:4], 0.5)
+    objectives, violations = compiled.evaluate(scorer.scores(heights, X))
+    bumps = replace(played, scorer=scorer, parameters=heights)
+    return replace(bumps, objectives=objectives, violations=violations)
 
 
 @pytest.mark.parametrize("solution", [rb.shrink, rb.average, rb.best_iterate])
@@ -65,15 +67,6 @@ def test_an_outsiders_models_are_saved_and_loaded(trace, tmp_path, solution):
     np.testing.assert_array_equal(again.decision_proba(X), mixture.decision_proba(X))
     np.testing.assert_array_equal(again.predict(X), mixture.predict(X))
     assert 0 < again.predict(X).mean() < 1
-
-
-def test_thresholds_by_group_are_set_on_an_outsiders_scores(trace, tmp_path):
-    policy = rb.thresholds(PROBLEM, trace, PEOPLE, known=["group"])
-    assert policy.status.feasible
-    again = rb.load(policy.save(tmp_path))
-    np.testing.assert_array_equal(
-        again.predict(X, columns=TABLE.columns), policy.predict(X, columns=TABLE.columns)
-    )
 
 
 def test_models_that_nobody_registered_are_refused_with_the_remedy(trace, tmp_path):
@@ -111,8 +104,3 @@ def test_ours_are_registered():
     described = {"kind": "linear", "dtype": "float64", "decisions": 2}
     read = read_scorer(Saved(described, {}, np.ones((1, 3))))
     assert read == LinearScorer("float64")
-
-
-def test_games_that_ended_in_the_same_kind_stand_beside_each_other(trace):
-    assert len(beside(trace, trace)) == 2 * len(trace)
-    assert beside(trace, replace(trace, scorer=LinearScorer())) is trace

@@ -8,6 +8,7 @@ import pytest
 
 import ratebound._old as rb
 from ratebound._old.base.arrays import as_like
+from ratebound._old.game.trace import scores_on
 
 from ..extras import torch
 from ..small_tables import animals
@@ -338,21 +339,10 @@ LEARNED = [rb.recall(of="bee", at="low") >= 0.6, rb.positive_rate(of="bee", at="
 def test_what_a_trace_keeps_is_exact(promises, player):
     compiled = rb.compile(rb.Problem(rb.error_rate(), promises), drawn(0))
     trace = rb.play(compiled, rb.Linear((0.05, 0.2)), player=player, epochs=8, batch_size=50)
-    objectives, violations = compiled.evaluate(trace.scores(compiled), trace.thresholds)
+    scores = scores_on(compiled, trace.scorer, trace.parameters)
+    objectives, violations = compiled.evaluate(scores, trace.thresholds)
     np.testing.assert_allclose(trace.objectives, objectives)
     np.testing.assert_allclose(trace.violations, violations)
     for learned in trace.thresholds.values():
         assert learned.shape == (len(trace), D - 1)
         assert learned[-1].all()
-
-
-@pytest.mark.parametrize("promises", [FLOORS, LEARNED], ids=["floors", "offsets"])
-@pytest.mark.parametrize("judged", ["folds", "rows"])
-def test_judges_see_rows_that_the_model_did_not(judged, promises):
-    compiled = rb.compile(rb.Problem(rb.error_rate(), promises), drawn(0))
-    other = rb.compile(compiled.problem, drawn(1))
-    judge = rb.Folds(3) if judged == "folds" else other
-    trace = rb.play(compiled, rb.Linear((0.05, 0.2)), judge=judge, epochs=8, batch_size=50)
-    seen = compiled if judged == "folds" else other
-    _, violations = seen.evaluate(trace.scores(seen), trace.thresholds)
-    np.testing.assert_allclose(trace.violations, violations, atol=1e-12)

@@ -10,7 +10,6 @@ import ratebound._old as rb
 from ratebound._old.base import extras
 from ratebound._old.learners._trees import Trees
 from ratebound._old.learners.boosted import BoostedScorer
-from ratebound._old.solution.solutions import Stalled
 
 rng = np.random.default_rng(5)
 N = 1200
@@ -323,24 +322,6 @@ def test_rows_that_lightgbm_cannot_split_are_refused(rows):
     learner = rb.Boosted(estimator("lightgbm"), categorical=[0] if rows.shape[1] == 1 else ())
     with pytest.raises(ValueError, match=f"these {len(rows)} rows.*lower min_child_samples"):
         rb.play(rb.compile(rb.Problem(rb.error_rate()), people), learner)
-
-
-@both
-def test_early_stopping_is_handed_to_the_game(library):
-    assert rb.Boosted(estimator(library)).patience is None
-    learner = rb.Boosted(estimator(library, n_estimators=300, early_stopping_rounds=4))
-    assert learner.patience == 4
-    train, other = compiled([PARITY], slice(0, 800)), compiled([PARITY], slice(800, None))
-    stop = Stalled(learner.patience, on="validation")
-    trace = rb.play(
-        train,
-        learner,
-        watch={"validation": other},
-        stop=rb.Stop(when=stop),
-        progress=False,
-    )
-    assert trace.ended == "stopped"
-    assert len(trace) < 300
 
 
 @pytest.mark.parametrize(("library", "called"), [("lightgbm", "LightGBM"), ("xgboost", "XGBoost")])

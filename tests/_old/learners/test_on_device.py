@@ -89,17 +89,6 @@ def test_all_at_once_is_one_by_one(module, rate, weights, monkeypatch):
             np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=rounding, rtol=0)
 
 
-def test_folds_judge_all_at_once_too():
-    given = PROBLEM, rows_of(0), rows_of(1)
-    together, alone = (
-        played(kind(network, (0.01, 0.1)), *given, judge=rb.Folds(3)) for kind in (Elsewhere, OneByOne)
-    )
-    for name in ("parameters", "violations", "objectives", "setting", "round"):
-        np.testing.assert_array_equal(getattr(together, name), getattr(alone, name), err_msg=name)
-    np.testing.assert_array_equal(together.folds.parameters, alone.folds.parameters)
-    np.testing.assert_array_equal(*(t.watched["test"].violations for t in (together, alone)))
-
-
 def test_several_classes_and_learned_thresholds():
     several = rb.Problem(rb.error_rate(), [rb.recall(of=1) >= 0.3])
     given = several, rows_of(0, classes=3), rows_of(1, classes=3)

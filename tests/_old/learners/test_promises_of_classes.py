@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import ratebound._old as rb
+from ratebound._old.game.trace import scores_on
 from ratebound._old.learners.linear import LinearScorer
 from ratebound._old.learners.oracle import OracleScorer
 
@@ -130,35 +131,20 @@ def test_trees_keep_promises_with_any_proxy(library, proxy):
 
 
 @pytest.mark.parametrize("name", ["linear", "lightgbm", "logistic", "bayes"])
-def test_watched_judged_and_folded_scores(name):
+def test_watched_scores(name):
     own, other = compiled_on(rows=slice(0, 250)), compiled_on(rows=slice(250, None))
     trace = rb.play(
         own,
         LEARNERS[name](),
-        judge=other,
-        watch={"again": own},
+        watch={"again": own, "other": other},
         rounds=10,
         progress=False,
     )
-    objectives, violations = other.evaluate(trace.scores(other))
-    np.testing.assert_allclose(trace.violations, violations, atol=1e-12)
-    np.testing.assert_allclose(trace.watched["judge"].objectives, objectives, atol=1e-12)
+    scores = scores_on(other, trace.scorer, trace.parameters)
+    objectives, violations = other.evaluate(scores)
+    np.testing.assert_allclose(trace.watched["other"].violations, violations, atol=1e-12)
+    np.testing.assert_allclose(trace.watched["other"].objectives, objectives, atol=1e-12)
     np.testing.assert_allclose(trace.watched["again"].objectives, trace.objectives, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["linear", "lightgbm", "logistic", "bayes"])
-def test_scores_out_of_fold_are_those_of_models_that_did_not_see_the_row(name):
-    problem = compiled_on()
-    trace = rb.play(problem, LEARNERS[name](), judge=rb.Folds(3), rounds=6, progress=False)
-    scores = trace.scores(problem)
-    assert scores.shape == (len(trace), D, N)
-    objectives, violations = problem.evaluate(scores)
-    np.testing.assert_allclose(trace.objectives, objectives, atol=1e-12)
-    np.testing.assert_allclose(trace.violations, violations, atol=1e-12)
-    (split,) = trace.folds.splits
-    for fold in split.folds(problem):
-        without = trace.scorer.scores(trace.folds.parameters[:, fold.model], X[fold.rows])
-        np.testing.assert_allclose(scores[..., fold.rows], without, atol=1e-6)
 
 
 # --- oracles ----------------------------------------------------------------------------------------

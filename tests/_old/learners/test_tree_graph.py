@@ -1,6 +1,7 @@
 """Boosted trees written to ONNX have the scores of their library to the last bit, at every tree."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import ratebound._old as rb
 from ratebound._old.solution.mixture import mixture
 from ratebound._old.solution.onnx import to_onnx
+from ratebound._old.tables.fitting import fit_encoding
 
 from ..extras import pd
 
@@ -64,22 +66,25 @@ def booster(name, **options):
 @pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
 def test_tables_with_categories_and_gaps(run, name, solution):
     X, y = table(ROWS, seed=1)
-    model = rb.RateConstrainedClassifier(
-        "positive_rate() <= 0.3", model=rb.Boosted(booster(name)), solution=solution, random_state=0
-    ).fit(X, y)
+    encoding = fit_encoding(X, style="codes")
+    codes = [i for i, column in enumerate(encoding.columns) if type(column).__name__ == "Code"]
+    people = rb.Population(encoding.transform(X), y)
+    compiled = rb.compile(rb.Problem("error_rate()", ["positive_rate() <= 0.3"]), people)
+    trace = rb.play(compiled, rb.Boosted(booster(name), categorical=codes))
+    model = replace(getattr(rb, solution)(trace), encoding=encoding)
     new, _ = table(ROWS, seed=2)
     new.loc[::7, "town"] = "elsewhere"
     new.loc[::11, "age"] = np.nan  # none were missing in training
     ids = np.arange(ROWS)
-    found = run(model.solution_, inputs(new), key=ids)
+    found = run(model, inputs(new), key=ids)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of what was not seen in training
-        scores = model.solution_.member_scores(new)
+        scores = model.member_scores(new)
         decided = model.predict(new, key=ids)
     np.testing.assert_array_equal(found["scores"], scores.astype(np.float32))
     np.testing.assert_array_equal(found["decision"] == 1, decided)
-    assert any(len(each.codes) for each in model.solution_.scorer.ensembles)
-    assert solution == "shrink" or len(model.solution_) > 1
+    assert any(len(each.codes) for each in model.scorer.ensembles)
+    assert solution == "shrink" or len(model) > 1
 
 
 @pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
@@ -98,10 +103,10 @@ def test_arrays_and_ensembles_side_by_side(run, name):
 
 def test_zeros_taken_for_missing(run):
     X = np.random.default_rng(3).integers(0, 4, size=(ROWS, 2)).astype(float)
-    model = rb.RateConstrainedClassifier(
-        model=booster("lightgbm", zero_as_missing=True), random_state=0
-    ).fit(X, X[:, 0] > X[:, 1])
-    found = run(model.solution_, {"features": X}, key=np.arange(ROWS))
-    expected = model.solution_.member_scores(X)
+    compiled = rb.compile(rb.Problem("error_rate()"), rb.Population(X, X[:, 0] > X[:, 1]))
+    learner = rb.Boosted(booster("lightgbm", zero_as_missing=True))
+    model = rb.last_iterate(rb.play(compiled, learner))
+    found = run(model, {"features": X}, key=np.arange(ROWS))
+    expected = model.member_scores(X)
     np.testing.assert_array_equal(found["scores"], expected.astype(np.float32))
     assert len(np.unique(expected)) > 2

@@ -109,34 +109,6 @@ def test_a_query_is_trained_on_audited_and_certified_as_the_same_rows_are(query,
         assert one.holds == other.holds
 
 
-def test_a_classifier_of_a_query_decides_as_one_of_the_same_rows_in_files(query, people, tmp_path):
-    arrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
-    names = ["a", "b", "sex", "age", "repaid", "weight"]
-    values = zip(*query.ask(f"select {', '.join(names)} from people"), strict=True)
-    table = arrow.table(dict(zip(names, map(list, values), strict=True)))
-    parquet.write_table(table, tmp_path / "people.parquet", row_group_size=PIECE)
-    seen = {"features": ["a", "b"], "columns": ["sex", "age"], "weight": "weight"}
-    files = rb.Parquet(tmp_path / "people.parquet", "repaid", **seen)
-    training = rb.Training(epochs=4, batch_size=50)
-    ours, theirs = (
-        rb.RateConstrainedClassifier(objective=PROBLEM, training=training, random_state=0).fit(rows)
-        for rows in (query, files)
-    )
-    assert ours.status_.feasible
-    assert ours.violations_ == pytest.approx(theirs.violations_, abs=1e-12)
-    assert ours.constraints_ == theirs.constraints_
-    assert (ours.n_features_in_, ours.classes_.tolist()) == (2, ["no", "yes"])
-    decided = ours.predict(people.X)
-    np.testing.assert_array_equal(decided, ours.predict(query))
-    np.testing.assert_array_equal(decided, theirs.predict(files))
-    audits = [ours.audit(query), ours.audit(people), theirs.audit(files)]
-    for one, *others in zip(*(audit.promises for audit in audits), strict=True):
-        assert one.kept
-        for other in others:
-            assert one.value == pytest.approx(other.value, rel=1e-12)
-            assert (one.words, one.kept) == (other.words, other.kept)
-
-
 def test_a_query_is_inspected_piece_by_piece_as_the_same_rows_are(query, people):
     assert str(rb.inspect(query)) == str(rb.inspect(people))
     assert str(rb.inspect(query, label="age")) == str(rb.inspect(people, label="age"))

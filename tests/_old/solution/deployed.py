@@ -1,7 +1,12 @@
 """Every learner and decider that something may be deployed by, for any problem."""
 
+from dataclasses import replace
+
+import numpy as np
+
 import ratebound._old as rb
-from ratebound._old.game.moving import with_moved_thresholds
+from ratebound._old.problem.deciding import score_count
+from ratebound._old.solution.deciders import GroupThresholds, Vote
 
 
 def learners(scores):
@@ -26,17 +31,33 @@ def learners(scores):
     }
 
 
-def deciders(problem, compiled, people):
+def deciders(compiled, people):
     """For each decider a function from a trace to a mixture that it decides for."""
 
     def by_group(trace):
-        return rb.thresholds(problem, trace, people, known=["group"])
+        mixture = rb.average(trace)
+        values = np.unique(people.columns["group"]).tolist()
+        sizes = len(mixture), len(values)
+        at = np.random.default_rng(0).normal(0, 0.3, (*sizes, score_count(len(mixture.classes))))
+        model = np.repeat(np.arange(sizes[0])[:, None], sizes[1], axis=1)
+        groups = tuple((value,) for value in values)
+        decider = GroupThresholds(("group",), groups, model, at, mixture.decider)
+        mixture = replace(mixture, decider=decider)
+        scores = mixture.member_scores(people.X, columns=people.columns).T
+        objectives, violations = compiled.evaluate(scores)
+        return mixture.recorded(
+            objectives={"train": float(mixture.weights @ objectives)},
+            violations={"train": mixture.weights @ violations},
+        )
+
+    def vote_by_group(trace):
+        mixture = by_group(trace)
+        return replace(mixture, decider=replace(mixture.decider, then=Vote()))
 
     return {
         "draw": rb.average,
         "one": rb.last_iterate,
-        "vote": lambda trace: rb.determinize(rb.average(trace), compiled, "vote").model,
-        "moved": lambda trace: rb.shrink(with_moved_thresholds(trace, compiled)),
+        "vote": lambda trace: replace(rb.average(trace), decider=Vote()),
         "by group": by_group,
-        "a vote by group": lambda trace: rb.determinize(by_group(trace), compiled, "vote").model,
+        "a vote by group": vote_by_group,
     }

@@ -11,6 +11,7 @@ from sklearn.metrics import log_loss
 
 import ratebound._old as rb
 from ratebound._old.learners.calibration import Calibration, fit_calibration
+from ratebound._old.solution.mixture import member
 
 from ..small_tables import people
 
@@ -120,11 +121,8 @@ def test_columns_are_in_the_order_of_the_classes(mixture):
     np.testing.assert_array_equal(reverse.predict_proba(X)[:, 0], reverse.label_probability(X))
 
 
-def test_a_vote_keeps_the_calibration_and_a_member_loses_it(mixture):
-    compiled, calibrated = rb.compile(PROBLEM, PEOPLE), mixture.calibrated(PEOPLE)
-    vote = rb.determinize(calibrated, compiled, "vote").model
-    np.testing.assert_array_equal(vote.predict_proba(X), calibrated.predict_proba(X))
-    assert rb.determinize(calibrated, compiled, "best").model.calibration is None
+def test_a_member_loses_the_calibration(mixture):
+    assert member(mixture.calibrated(PEOPLE), 0).calibration is None
 
 
 def test_labels_are_needed(mixture):

@@ -51,23 +51,6 @@ def test_a_model_finds_the_cheapest_rule(words, learner):
     assert model.objectives["train"] >= wanted - 1e-9
 
 
-@pytest.mark.parametrize("words", WORDS)
-def test_thresholds_by_group_are_exact(words):
-    rows = loans(400)
-    missed, false_alarm = WORDS[words](rows.columns)
-    scores, women = rows.columns["step"] + 0.0, np.arange(400) % 2 == 0
-    rows = rb.Population(rows.X, rows.y, columns={**rows.columns, "sex": np.where(women, "F", "M")})
-    policy = rb.thresholds(rb.Problem(words), scores, rows, known=["sex"])
-    least = 0.0
-    for group in (women, ~women):
-        costs = [
-            np.where(rows.y, missed * (scores < at), false_alarm * (scores >= at))[group].sum()
-            for at in np.arange(-0.5, 10.5)
-        ]
-        least += min(costs) / 400
-    assert policy.objectives["train"] == pytest.approx(least)
-
-
 def test_a_budget_on_a_cost_is_kept_and_a_rate_beside_it():
     """The cheapest errors within a budget in money, against the linear program over steps."""
     from scipy.optimize import linprog
@@ -85,30 +68,6 @@ def test_a_budget_on_a_cost_is_kept_and_a_rate_beside_it():
     best = found.fun + wrong_no.sum()
     assert model.objectives["train"] == pytest.approx(best, rel=0.05)
     assert model.objectives["train"] >= best - 1e-6
-
-
-def test_any_classifier_and_the_estimator_count_costs(tmp_path):
-    rows = loans()
-    promise = 'cost(false_negative="loan", false_positive="fee", per=1000) <= 30000'
-    model = rb.RateConstrainedClassifier(
-        [promise], objective="cost(false_negative=3)", model=rb.Linear(0.05), random_state=0
-    ).fit(rows.X, rows.y, columns=rows.columns)
-    report = model.audit(rows.X, rows.y, columns=rows.columns)
-    assert report.promises[0].kept == (report.promises[0].value <= 30_000)
-    explained = rb.explain(rb.Problem("cost(false_negative=3)", [promise]), rows)
-    assert explained.possible
-    model.save(tmp_path / "model")
-    again = rb.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict(rows.X), model.predict(rows.X))
-    assert [str(each) for each in again.problem.subject_to] == [f"{promise}.0"]
-
-
-@pytest.mark.parametrize("learner", [rb.Linear(0.05)], ids=["linear"])
-def test_costs_are_judged_out_of_fold(learner):
-    rows = loans(600)
-    compiled = rb.compile(rb.Problem('cost(false_negative="loan", false_positive="fee")'), rows)
-    trace = rb.play(compiled, learner, rounds=60, judge=rb.Folds(3))
-    assert np.isfinite(trace.objectives).all()
 
 
 def test_a_matrix_of_costs_of_several_classes_is_minimised():

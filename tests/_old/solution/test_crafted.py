@@ -17,11 +17,20 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
 
 import ratebound._old as rb
+from ratebound import RateConstrainedClassifier
+from ratebound._bridge import make_policy
 from ratebound._old.learners import _torch_scorer as torch_scorer
 from ratebound._old.learners.calibration import Calibration
 from ratebound._old.solution import files
+from ratebound._old.solution.deciders import GroupThresholds
+from ratebound._old.solution.mixture import Members, Mixture
+from ratebound._old.solution.record import Record
+from ratebound._old.solution.status import Status
 from ratebound._old.tables.fitting import fit_encoding
 from ratebound._old.tables.table import Table
+
+from ..extras import pd
+from ..given_scores import GivenScores
 
 rng = np.random.default_rng(4)
 TABLE = Table({"x": rng.normal(size=120), "town": rng.choice(["Oslo", "Rome"], 120).astype(object)})
@@ -51,20 +60,23 @@ def small_trees():
     return rb.Boosted(lightgbm.LGBMClassifier(**own), categorical=[1])
 
 
-def by_group():
-    people = rb.Population(None, Y, columns={"group": GROUP})
-    problem = rb.Problem("error_rate()", PROMISES[:1])
-    return rb.thresholds(problem, TABLE["x"], people, known=["group"])
-
-
-THREE = np.array(["low", "mid", "high"])[np.digitize(TABLE["x"], [-0.5, 0.5])]
 WIDE = np.stack([-TABLE["x"], -np.abs(TABLE["x"]), TABLE["x"]])  # a score for each
 
 
-def offsets_by_group():
-    people = rb.Population(None, THREE, columns={"group": GROUP}, classes=("low", "mid", "high"))
-    problem = rb.Problem("error_rate()", ['positive_rate(group == "a", of="mid") <= 0.3'])
-    return rb.thresholds(problem, WIDE, people, known=["group"])
+def by_group(scores=1):
+    """Thresholds for each group, or offsets of several scores, on scores that rows hold."""
+    given = GivenScores(1, scores)
+    at = np.arange(2.0 * 2 * scores).reshape(2, 2, scores) / 4 - 0.5
+    decider = GroupThresholds(("group",), (("a",), ("b",)), np.zeros((2, 2), dtype=int), at)
+    status = Status(True, 0.0, (), (), "feasible")
+    record = Record(rb.Problem("error_rate()", PROMISES[:1]), status)
+    classes = (False, True) if scores == 1 else ("low", "mid", "high")
+    return Mixture(Members(np.array([0.4, 0.6]), np.zeros((1, 1)), given), decider, record, classes)
+
+
+def rule():
+    model = RateConstrainedClassifier(PROMISES[:2], random_state=0)
+    return make_policy(model.fit(pd.DataFrame(TABLE.values), Y, columns={"group": GROUP}))
 
 
 def nearest():
@@ -83,9 +95,9 @@ MAKERS = {
     "lattice": lambda: trained(rb.Lattice(lattices=2, rank=2, keypoints=3, categorical=[1]), "codes"),
     "trees": lambda: trained(small_trees(), "codes"),
     "by group": by_group,
-    "offsets by group": offsets_by_group,
+    "offsets by group": lambda: by_group(3),
     "oracle": nearest,
-    "plug-in": lambda: trained(rb.PlugIn("linear", folds=2), promises=PROMISES[:2]),
+    "rule": rule,
 }
 
 
@@ -155,9 +167,10 @@ def test_a_changed_document_is_refused_or_decides(saved, places, tmp_path):
 def test_changed_tensors_are_refused_or_decide(saved, tmp_path):
     _, document, tensors, rows, columns = saved
     for name, tensor in tensors.items():
+        finite = np.nan_to_num(tensor)
         others = [
             tensor[:-1], tensor[None], tensor.reshape(-1), np.zeros_like(tensor), -tensor.astype(float),
-            tensor.astype(np.int64), tensor.astype(np.uint8), np.full_like(tensor, 127),
+            finite.astype(np.int64), finite.astype(np.uint8), np.full_like(tensor, 127),
             np.full(tensor.shape, np.nan), np.empty((0,)), np.ones((3, 3, 3)),
         ]  # fmt: skip
         for other in others:

@@ -21,7 +21,7 @@ PROBLEM = rb.Problem(rb.error_rate(), [rb.positive_rate(group="a") <= 0.35, rb.r
 COMPILED = rb.compile(PROBLEM, PEOPLE)
 
 LEARNERS = learners(1)
-DECIDERS = deciders(PROBLEM, COMPILED, PEOPLE)
+DECIDERS = deciders(COMPILED, PEOPLE)
 
 
 @pytest.fixture(scope="module", params=LEARNERS)

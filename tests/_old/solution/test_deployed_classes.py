@@ -33,7 +33,7 @@ LEARNERS = learners(3) | {
     "xgboost": ("xgboost", lambda: rb.Boosted("xgboost")),
     "logistic": ("skops", logistic),
 }
-DECIDERS = deciders(PROBLEM, COMPILED, PEOPLE)
+DECIDERS = deciders(COMPILED, PEOPLE)
 
 
 @pytest.fixture(scope="module", params=LEARNERS)

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 import ratebound._old as rb
+from ratebound import RateConstrainedClassifier
+from ratebound._bridge import make_policy
+from ratebound._old.solution.deciders import Draw, GroupThresholds
 from ratebound._old.solution.exactly import chosen_exactly, highest, promises_on
+from ratebound._old.solution.mixture import Members, Mixture
+from ratebound._old.solution.record import Record
+from ratebound._old.solution.status import Status
+
+from ..given_scores import GivenScores
 
 
 def brute(scores, group, count, low):
@@ -67,7 +75,9 @@ def model():
     y = np.where(X[:, 0] + (group == "a") + random.normal(size=400) > 0, "yes", "no")
     promise = "statistical_parity(group, slack=0.02)"
     return (
-        rb.RateConstrainedClassifier(promise, random_state=0).fit(X, y, columns={"group": group}),
+        make_policy(
+            RateConstrainedClassifier(promise, random_state=0).fit(X, y, columns={"group": group})
+        ),
         X,
         group,
     )
@@ -110,19 +120,18 @@ def test_a_number_that_cannot_be_is_named(model, exactly, kind):
 def test_several_classes_have_no_one_yes():
     random = np.random.default_rng(0)
     X = random.normal(size=(150, 2))
-    several = rb.RateConstrainedClassifier(
-        random_state=0, confidence=None, training=rb.Training(epochs=2)
-    )
-    several.fit(X, np.resize(["cat", "dog", "owl"], 150))
+    fitted = RateConstrainedClassifier(random_state=0, confidence=None)
+    several = make_policy(fitted.fit(X, np.resize(["cat", "dog", "owl"], 150)))
     with pytest.raises(ValueError, match="there are 3 decisions to choose from"):
         several.predict(X, exactly=10)
 
 
 def test_a_mixture_draws_nothing_and_takes_the_likeliest_first():
-    people = rb.Population(None, [0, 0, 1, 1])
-    problem = rb.Problem("error_rate()", ["positive_rate() <= 0.375"])
-    mixture = rb.thresholds(problem, np.array([1.0, 2.0, 3.0, 4.0]), people, known=[])
-    assert len(mixture) == 2
+    members = Members(np.array([0.5, 0.5]), np.zeros((2, 1)), GivenScores(1, 1))
+    at = np.array([[[2.5]], [[3.5]]])
+    decider = GroupThresholds((), ((),), np.array([[0], [1]]), at, Draw(bare_scores=True))
+    record = Record(rb.Problem("error_rate()"), Status(True, 0.0, (), (), "feasible"))
+    mixture = Mixture(members, decider, record)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         decided = mixture.predict(np.array([1.0, 5.0, 3.0, 4.0, 2.0]), exactly=2)
@@ -170,8 +179,8 @@ def test_churn_counts_decisions_of_the_existing_model_by_name():
     X = random.normal(size=(300, 2))
     y = np.where(X[:, 0] + random.normal(size=300) > 0, "yes", "no")
     columns = {"live": np.where(X[:, 1] > 0, "yes", "no")}
-    classifier = rb.RateConstrainedClassifier('churn(versus="live") <= 0.3', random_state=0)
-    classifier.fit(X, y, columns=columns)
+    fitted = RateConstrainedClassifier('churn(versus="live") <= 0.3', random_state=0)
+    classifier = make_policy(fitted.fit(X, y, columns=columns))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         decided = classifier.predict(X, exactly=150, columns=columns)
@@ -179,15 +188,14 @@ def test_churn_counts_decisions_of_the_existing_model_by_name():
     assert (decided != columns["live"]).mean() <= 0.3
 
 
-@pytest.mark.parametrize("how", [{"known": "group"}, {"method": "game", "confidence": None}])
-def test_known_groups_and_mixtures_keep_promises_among_them(how):
+def test_known_groups_keep_promises_among_them():
     random = np.random.default_rng(0)
     X = random.normal(size=(300, 2))
     group = np.where(random.random(300) < 0.5, "a", "b")
     y = X[:, 0] + (group == "a") + random.normal(size=300) > 0
-    classifier = rb.RateConstrainedClassifier(
-        "statistical_parity(group, slack=0.05)", training=rb.Training(epochs=60), random_state=0, **how
-    ).fit(X, y, columns={"group": group})
+    constraint = "statistical_parity(group, slack=0.05)"
+    fitted = RateConstrainedClassifier(constraint, known=["group"], random_state=0)
+    classifier = make_policy(fitted.fit(X, y, columns={"group": group}))
     decided = classifier.predict(X, exactly=90, columns={"group": group})
     assert decided.sum() == 90
     rates = [decided[group == each].mean() for each in "ab"]
@@ -198,8 +206,9 @@ def test_a_referral_is_no_yes_or_no():
     random = np.random.default_rng(0)
     X = random.normal(size=(200, 2))
     y = np.where(X[:, 0] + random.normal(size=200) > 0, "yes", "no")
-    classifier = rb.RateConstrainedClassifier(
-        "referred() <= 0.2", objective="error_rate(decided) + 0.2 * referred()", refer="ask"
-    ).fit(X, y)
+    fitted = RateConstrainedClassifier(
+        "referred() <= 0.2", "error_rate(decided) + 0.2 * referred()", refer="ask"
+    )
+    classifier = make_policy(fitted.fit(X, y))
     with pytest.raises(ValueError, match="without refer="):
         classifier.predict(X, exactly=10)

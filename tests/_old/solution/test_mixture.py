@@ -119,24 +119,6 @@ def test_rows_that_share_a_fate_are_told_of():
     mixture_of([0.3, 0.3, 0.4], decider=Vote()).predict(same)
 
 
-@pytest.mark.parametrize("by", [4e-4, 1.0, 1e9])
-def test_a_mixture_keeps_its_shares_whatever_the_units(by):
-    """A promise on one group is kept by what is predicted, not only in expectation."""
-    tree = pytest.importorskip("sklearn.tree").DecisionTreeClassifier(max_depth=4, min_samples_leaf=50)
-    rng = np.random.default_rng(0)
-    rows = rng.random((4000, 3))
-    group = rng.choice(["a", "b"], 4000)
-    y = 2 * rows[:, 0] + 0.4 * rows[:, 1] * (group == "a") + 0.3 * rng.normal(size=4000) > 1.2
-    model = rb.RateConstrainedClassifier(
-        'positive_rate(group == "a") <= 0.3', model=tree, random_state=0, confidence=None
-    )
-    model.fit(rows * by, y, columns={"group": group})
-    assert len(model.solution_) > 1
-    inside = group == "a"
-    assert model.decision_proba(rows * by)[inside, 1].mean() == pytest.approx(0.3, abs=1e-9)
-    assert model.predict(rows * by)[inside].mean() == pytest.approx(0.3, abs=0.01)
-
-
 @pytest.mark.parametrize("classes", [("no", "yes"), (0, 1), (-1, 1), (False, True), (1.0, 2.0)], ids=str)
 def test_decisions_are_called_by_their_names(classes):
     named = mixture_of(classes=classes)

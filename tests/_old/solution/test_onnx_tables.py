@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import ratebound._old as rb
+from ratebound import RateConstrainedClassifier
+from ratebound._bridge import make_policy
 from ratebound._old.solution.onnx import GraphBuilder, encoded
 from ratebound._old.tables.fitting import fit_encoding
 
@@ -16,9 +18,7 @@ ROWS = 400
 PROMISE = 'positive_rate(group == "a") >= 0.9 * positive_rate()'
 MODELS = {  # what it needs, and the options of the classifier
     "linear": (None, {}),
-    "average": (None, {"solution": "average"}),
-    "mlp": ("torch", {"model": "mlp"}),
-    "lattice": ("torch", {"model": "lattice"}),
+    "mlp": (None, {"model": "mlp"}),
     "lightgbm": ("lightgbm", {"model": "lightgbm"}),
     "xgboost": ("xgboost", {"model": "xgboost"}),
     "known": (None, {"known": ["group", "member"]}),
@@ -79,11 +79,11 @@ def fitted(kind):
     if library is not None:
         pytest.importorskip(library)
     X, y = table()
-    options = {"training": rb.Training(epochs=4), "random_state": 0} | options
     seen = rb.Features(exclude=["group"], categorical=["code"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # about dates and durations
-        return rb.RateConstrainedClassifier(PROMISE, features=seen, **options).fit(X, y)
+        model = RateConstrainedClassifier(PROMISE, features=seen, random_state=0, **options)
+        return make_policy(model.fit(X, y))
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -102,13 +102,13 @@ def test_raw_columns_are_decided_alike(runtime, kind, tmp_path):
     if "key" in {i.name for i in session.get_inputs()}:
         feed["key"] = ids
     found = dict(zip([o.name for o in session.get_outputs()], session.run(None, feed), strict=True))
-    scores = model.solution_.member_scores(new)
+    scores = model.member_scores(new)
     near = 1e-5 * (1 + np.abs(scores[np.abs(scores) < 1e30]).max())
     clear = (np.abs(scores) > near).all(axis=1)
     assert clear.mean() > 0.95
     theirs, ours = (values[clear].clip(-1e30, 1e30) for values in (found["scores"], scores))
     np.testing.assert_allclose(theirs, ours, atol=near)
-    decided = np.array(model.solution_.classes)[found["decision"]]
+    decided = np.array(model.classes)[found["decision"]]
     np.testing.assert_array_equal(decided[clear], model.predict(new, key=ids)[clear])
     np.testing.assert_allclose(
         found["decision_probability"][clear], model.decision_proba(new)[clear, 1], atol=1e-6
@@ -118,37 +118,35 @@ def test_raw_columns_are_decided_alike(runtime, kind, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:columns 'rare':UserWarning")
 def test_wide_tables_rare_texts_and_names_that_are_taken(runtime, tmp_path):
-    """Sparse features in training, dense ones in the file; texts that share a feature are many."""
+    """Texts that share a feature are many."""
     random = np.random.default_rng(0)
     columns = {f"c{i}": random.choice([f"v{j}" for j in range(60)], 500) for i in range(4)}
     columns |= {"rare": np.char.add("t", random.integers(0, 120, 500).astype(str))}
-    columns |= {"scores": random.normal(size=500), 5: random.normal(size=500)}
+    columns |= {"scores": random.normal(size=500), "5": random.normal(size=500)}
     X = pd.DataFrame(columns)
-    model = rb.RateConstrainedClassifier(
-        "positive_rate() <= 0.3", training=rb.Training(epochs=3), random_state=0
-    ).fit(X, X["scores"] + X[5] > 0)
-    encoding = model.solution_.encoding
-    assert encoding.sparse
+    model = RateConstrainedClassifier("positive_rate() <= 0.3", random_state=0)
+    model = make_policy(model.fit(X, X["scores"] + X["5"] > 0))
+    encoding = model.encoding
     assert "rare == (other)" in encoding.names
     session = runtime.InferenceSession(model.to_onnx(tmp_path / "wide.onnx"))
     names = [each.name for each in session.get_inputs()]
     assert names[:7] == ["c0", "c1", "c2", "c3", "rare", "column scores", "5"]
     new = X.assign(rare=np.where(X["rare"] < "t3", "never", X["rare"]))
-    given = [new[name].to_numpy(float if name in (5, "scores") else object) for name in X.columns]
+    given = [new[name].to_numpy(float if name in ("5", "scores") else object) for name in X.columns]
     feed = dict(zip(names, [*given, np.arange(500)], strict=False))
     (scores,) = session.run(["scores"], feed)
-    np.testing.assert_allclose(scores, model.solution_.member_scores(new), atol=1e-5)
+    np.testing.assert_allclose(scores, model.member_scores(new), atol=1e-5)
 
 
 def test_arrays_with_gaps(runtime, tmp_path):
     X = np.random.default_rng(1).normal(size=(300, 4)).astype(np.float32)
     X[::7, 1] = np.nan
-    model = rb.RateConstrainedClassifier(training=rb.Training(epochs=3), random_state=0)
-    model.fit(X, np.nan_to_num(X[:, 1]) + X[:, 0] > 0)
+    model = RateConstrainedClassifier(random_state=0)
+    model = make_policy(model.fit(X, np.nan_to_num(X[:, 1]) + X[:, 0] > 0))
     session = runtime.InferenceSession(model.to_onnx(tmp_path / "array.onnx"))
     given = {"features": X, "key": np.arange(300)}
     scores, chances = session.run(["scores", "probability"], given)
-    np.testing.assert_allclose(scores, model.solution_.member_scores(X), atol=1e-5)
+    np.testing.assert_allclose(scores, model.member_scores(X), atol=1e-5)
     np.testing.assert_allclose(chances, model.predict_proba(X)[:, 1], atol=1e-6)
 
 

@@ -100,44 +100,6 @@ def test_a_ratio_is_refused_with_the_reason(rows):
         rb.price(trace, "precision() >= 0.6")
 
 
-@pytest.mark.parametrize("options", [{}, {"known": ["g"]}, {"solution": "average"}], ids=str)
-def test_a_fitted_and_a_loaded_model_have_the_same_price(rows, options, tmp_path):
-    X, y, group = rows
-    promises = ['recall(g == "a") >= recall() - 0.02', "positive_rate() <= 0.5"]
-    model = rb.RateConstrainedClassifier(
-        promises, training=rb.Training(epochs=60), random_state=0, confidence=None, **options
-    ).fit(X, y, columns={"g": group})
-    found = rb.price(model, promises[0])
-    loaded = rb.price(rb.load(model.save(tmp_path / "model")), promises[0])
-    np.testing.assert_array_equal(found.bounds, loaded.bounds)
-    assert (str(found), found.here, found.slope) == (str(loaded), loaded.here, loaded.slope)
-    assert found.price == pytest.approx(next(iter(model.prices_.values())), nan_ok=True)
-    if options.get("solution") != "average":
-        assert found.here[1] == pytest.approx(model.solution_.objectives["train"], abs=1e-7)
-        slope = (found.here[1] - found.at(found.here[0] - 1e-5)) / 1e-5
-        assert slope == pytest.approx(found.slope, rel=0.05, abs=1e-6)
-
-
-@pytest.mark.parametrize("known", [None, ["g"]])
-@pytest.mark.parametrize("by", [-0.03, 0.02, 0.04])
-def test_an_estimators_curve_is_what_thresholds_at_other_bounds_reach(rows, by, known):
-    """For the same scores the curve knows some of all thresholds, and comes close."""
-    X, y, group = rows
-    score = X[:, 0] - 0.7 * (group == "a")
-
-    def solved(bound):
-        problem = rb.Problem(rb.error_rate(), [rb.recall(g="a") >= rb.recall() + bound])
-        rows = rb.Population(score[:, None], y, columns={"g": group})
-        return rb.RateConstrainedClassifier(
-            problem.constraints, known=known, training=rb.Training(epochs=30), random_state=0,
-            player=rb.ExternalRegret(1e-9), model=rb.Linear(0.01), confidence=None,
-        ).fit(score[:, None], y, columns=rows.columns)  # fmt: skip
-
-    here, there = solved(-0.1), solved(-0.1 + by)
-    found = rb.price(here, here.solution_.problem.constraints[0])
-    assert found.at(-0.1 + by) == pytest.approx(there.solution_.objectives["train"], abs=2e-3)
-
-
 def test_infeasible_parts_are_shown_as_such(trace):
     found = rb.price(trace, trace.problem.constraints[0])
     assert math.isinf(found.at(found.tightest + 0.01))

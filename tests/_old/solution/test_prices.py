@@ -7,7 +7,6 @@ from scipy.optimize import linprog
 import ratebound._old as rb
 from ratebound._old.base.linear_program import mixture_prices
 from ratebound._old.solution.prices import find
-from ratebound._old.solution.thresholds import pool_on, thresholds_on
 
 from ..small_tables import people
 
@@ -56,71 +55,6 @@ def test_a_price_is_what_relaxing_gains(seed):
 )
 def test_prices_by_hand(f, G, expected):
     np.testing.assert_allclose(mixture_prices(f, G), expected, atol=1e-6)
-
-
-@pytest.fixture(scope="module")
-def rows():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1500, 3))
-    group = rng.choice(["a", "b"], 1500)
-    X[:, 2] = group == "a"
-    y = X[:, 0] + 0.8 * X[:, 2] + rng.normal(size=1500) > 0
-    return X, y, group
-
-
-PROMISES = {
-    "share": (lambda b: rb.positive_rate() <= b, 0.3, 0.001),
-    "group": (lambda b: rb.positive_rate(group="a") <= b, 0.4, 0.001),
-    "count": (lambda b: rb.predicted_positives() <= b, 450.0, 1.0),
-    "floor": (lambda b: rb.recall() >= b, 0.9, -0.001),
-}
-
-
-@pytest.mark.parametrize("known", [[], ["group"]], ids=["one threshold", "by group"])
-@pytest.mark.parametrize("name", PROMISES)
-def test_prices_of_thresholds_are_what_other_bounds_gain(rows, name, known):
-    """In rows for counts: each further yes is worth at most a row of error."""
-    X, y, group = rows
-    promise, bound, step = PROMISES[name]
-    people = rb.Population(X, y, columns={"group": group})
-
-    def solved(at, solve=thresholds_on):
-        problem = rb.Problem(rb.error_rate(), [promise(at)])
-        return solve(X[:, 0] + 0.8 * X[:, 2], rb.compile(problem, people), known)
-
-    (price,) = solved(bound, pool_on).paid()
-    relaxed, tightened = (solved(bound + sign * step).objectives["train"] for sign in (1, -1))
-    here = solved(bound).objectives["train"]
-    assert price > 0
-    assert (here - relaxed) / abs(step) <= price + 1e-9  # the objective is convex in the bound
-    assert price <= (tightened - here) / abs(step) + 1e-9
-    nearby = solved(bound + 1e-4 * step).objectives["train"]
-    assert (here - nearby) / abs(1e-4 * step) == pytest.approx(price, rel=1e-3)
-
-
-def test_the_estimators_prices_are_what_its_own_iterates_gain(rows):
-    X, y, group = rows
-    promises = ["predicted_positives() <= 450.0", "recall() >= 0.2"]
-    played = {
-        "player": rb.SwapRegret(0.1, objective_weight=0.9),
-        "solution": lambda trace: rb.shrink(trace),
-    }  # no threshold moved
-    model = rb.RateConstrainedClassifier(
-        promises, training=rb.Training(epochs=200), random_state=0, **played
-    )
-    model.fit(X, y, columns={"group": group})
-    count = next(iter(model.prices_))  # with the number of rows it is out of
-    assert list(model.prices_) == list(model.multipliers_) == list(model.violations_)
-    own = model.trace_.of_setting(model.solution_.setting)
-    step = np.array([0.01, 1e-6])
-    expected = gained(own.objectives, own.violations, step)
-    np.testing.assert_allclose(list(model.prices_.values()), expected, rtol=0.02, atol=1e-6)
-    assert 0 < model.prices_[count] < 2 / len(y)  # a row's worth of error, hardly more
-    by_group = rb.RateConstrainedClassifier(
-        promises, training=rb.Training(epochs=50), known=["group"], random_state=0
-    )
-    by_group.fit(X, y, columns={"group": group})
-    assert 0 < by_group.prices_[count] < 2 / len(y)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-import ratebound._old as rb
+from ratebound import RateConstrainedClassifier
+from ratebound._bridge import make_policy
 
 pandas = pytest.importorskip("pandas")
 
@@ -25,18 +26,19 @@ def rows(n=600, seed=0):
     return table, np.where(y, "yes", "no")
 
 
-@pytest.fixture(scope="module", params=["linear", "lightgbm", "game"])
+def fitted(constraints=PROMISE, n=600, **options):
+    table, y = rows(n)
+    features = ["age", "income", "job"]
+    return RateConstrainedClassifier(constraints, features=features, random_state=0, **options).fit(
+        table, y
+    )
+
+
+@pytest.fixture(scope="module", params=["linear", "lightgbm"])
 def model(request):
     if request.param == "lightgbm":
         pytest.importorskip("lightgbm")
-    table, y = rows()
-    options = {"model": request.param} if request.param != "game" else {
-        "method": "game", "confidence": None, "training": rb.Training(epochs=3)
-    }  # fmt: skip
-    made = rb.RateConstrainedClassifier(
-        PROMISE, features=["age", "income", "job"], random_state=0, **options
-    )
-    return made.fit(table, y)
+    return make_policy(fitted(model=request.param))
 
 
 def test_a_column_moves_a_score_as_replacing_its_value_does(model):
@@ -48,8 +50,7 @@ def test_a_column_moves_a_score_as_replacing_its_value_does(model):
     change = model.decision_function(table) - model.decision_function(table.assign(income=middle))
     alone = typical.assign(income=table["income"])
     change += model.decision_function(alone) - model.decision_function(typical)
-    if len(model.solution_) == 1 and all(column.__class__.__name__ != "Code"
-                                         for column in model.solution_.encoding.columns):  # fmt: skip
+    if all(type(column).__name__ != "Code" for column in model.encoding.columns):
         np.testing.assert_allclose(told.moves[:, 1], change / 2, atol=1e-5)
 
 
@@ -104,18 +105,15 @@ def test_a_missing_value_is_none(model):
 
 def test_dictionaries_need_names():
     X = np.random.default_rng(0).normal(size=(100, 2))
-    model = rb.RateConstrainedClassifier(confidence=None, random_state=0).fit(X, X[:, 0] > 0)
+    model = make_policy(RateConstrainedClassifier(random_state=0).fit(X, X[:, 0] > 0))
     with pytest.raises(TypeError, match="trained on an array, whose features have no names"):
         model.predict({"a": 1.0, "b": 2.0})
     assert model.reasons(X[:3]).moves.shape == (3, 2)
 
 
 def test_known_columns_stand_beside():
-    table, y = rows(300)
-    model = rb.RateConstrainedClassifier(
-        PROMISE, features=["age", "income", "job"], known="sex", confidence=None, random_state=0,
-        training=rb.Training(epochs=3),
-    ).fit(table, y)  # fmt: skip
+    table, _ = rows(300)
+    model = make_policy(fitted(n=300, known="sex", confidence=None))
     features, beside = table[["age", "income", "job"]], table[["sex"]]
     told = model.reasons(features.head(5), columns=beside.head(5))
     np.testing.assert_array_equal(told.decisions, model.predict(table.head(5)))
@@ -123,36 +121,35 @@ def test_known_columns_stand_beside():
 
 
 def test_linear_models_have_named_coefficients():
-    table, y = rows(800)
-    model = rb.RateConstrainedClassifier(features=["age", "income", "job"], random_state=0)
-    model.fit(table, y)
+    table, _ = rows(800)
+    model = fitted((), 800)
+    policy = make_policy(model)
     names = model.get_feature_names_out().tolist()
     assert names == ["age", "income", "job == clerk", "job == nurse", "job == smith"]
     assert model.coef_.shape == (1, 5)
     named = dict(zip(names, model.coef_[0], strict=True))
-    assert named == model.solution_.coefficients
+    assert named == pytest.approx(policy.coefficients)
     assert named["income"] > abs(named["age"])
     assert named["job == nurse"] > named["job == clerk"]
     two = table.head(2).assign(age=50.0, job="clerk", income=[1.0, 2.0])
     odds = model.predict_proba(two)
     slope = np.diff(np.log(odds[:, 1] / odds[:, 0]))[0]
-    (income,) = (each for each in model.solution_.encoding.columns if each.name == "income")
+    (income,) = (each for each in policy.encoding.columns if each.name == "income")
     scale = getattr(income, "scale", 1.0)
     assert slope == pytest.approx(named["income"] / scale, rel=0.2)
 
 
 def test_other_models_have_none():
     pytest.importorskip("lightgbm")
-    table, y = rows(300)
-    model = rb.RateConstrainedClassifier(PROMISE, model="lightgbm", random_state=0).fit(table, y)
-    assert model.solution_.coefficients == {}
+    model = fitted(n=300, model="lightgbm")
+    assert make_policy(model).coefficients == {}
     assert not hasattr(model, "coef_")
 
 
-def test_permutation_importance_reads_raw_tables(model):
+def test_permutation_importance_reads_raw_tables():
     from sklearn.inspection import permutation_importance
 
     table, y = rows(200, seed=1)
-    importance = permutation_importance(model, table, y, n_repeats=2, random_state=0)
+    importance = permutation_importance(fitted(), table, y, n_repeats=2, random_state=0)
     assert table.columns[importance.importances_mean.argmax()] == "income"
     assert importance.importances_mean[3] == 0  # the model does not see the sex

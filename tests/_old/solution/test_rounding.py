@@ -5,54 +5,19 @@ import pytest
 from scipy.optimize import OptimizeResult
 
 import ratebound._old as rb
-from ratebound._old.game.programs import pool_of_candidates
+from ratebound._old.base.linear_program import mixture_prices
 
 from ..small_tables import people
-
-
-def small_rows(seed=118):
-    """Rows that one threshold decides without error, in two groups."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=int(rng.integers(20, 120)))
-    return x, x > 0, np.where(rng.random(len(x)) < 0.5, "a", "b")
-
-
-def test_rounding_of_a_rate_costs_the_estimator_nothing():
-    """Iterates without error break this promise by 5.6e-17."""
-    x, y, group = small_rows()
-    played = {
-        "model": rb.Linear(np.repeat((0.003, 0.01, 0.03), 3), dtype="auto"),
-        "player": rb.SwapRegret((0.01, 0.03, 0.1) * 3),
-        "solution": lambda t: rb.shrink(t),
-    }
-    model = rb.RateConstrainedClassifier(
-        'accuracy(g == "a") >= accuracy()', random_state=0, confidence=None, **played
-    )
-    model.fit(x[:, None], y, columns={"g": group})
-    assert 0 < model.trace_.violations[model.trace_.objectives == 0].max() < 1e-15
-    assert model.status_.feasible
-    assert model.solution_.objectives["train"] == 0
-
-
-@pytest.mark.parametrize("known", [[], ["g"]])
-def test_rounding_of_a_rate_costs_thresholds_nothing(known):
-    x, y, group = small_rows()
-    people = rb.Population(x[:, None], y, columns={"g": group})
-    promises = [rb.accuracy(g=g) >= rb.accuracy() for g in ("a", "b")]
-    policy = rb.thresholds(rb.Problem(rb.error_rate(), promises), x, people, known=known)
-    assert policy.status.feasible
-    assert policy.objectives["train"] == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize("bound", [0.3, 0.7])
 def test_rows_that_are_all_alike_can_be_trained_on(bound):
     """All candidates break or keep the promise by roundings of about 1e-16."""
-    model = rb.RateConstrainedClassifier(
-        f"error_rate() <= {bound}", training=rb.Training(epochs=20), confidence=None
-    )
-    model.fit(np.zeros((10, 1)), np.arange(10) < 3)
-    assert model.status_.feasible
-    assert model.solution_.objectives["train"] == pytest.approx(0.3)
+    rows = rb.Population(np.zeros((10, 1)), np.arange(10) < 3)
+    compiled = rb.compile(rb.Problem("error_rate()", [f"error_rate() <= {bound}"]), rows)
+    mixture = rb.shrink(rb.play(compiled, rb.Linear(0.1), rounds=100, batch_size=None))
+    assert mixture.status.feasible
+    assert mixture.objectives["train"] == pytest.approx(0.3)
 
 
 @pytest.fixture
@@ -80,16 +45,7 @@ def test_a_solver_that_fails_leaves_the_best_iterate(no_solver, promises):
     else:
         assert mixture.violations["train"].max() == worst.min()
     assert "(it is lost): a better mixture may exist" in mixture.status.message
-    assert np.isnan(pool_of_candidates(trace).paid()).all()
-
-
-def test_a_solver_that_fails_leaves_thresholds_that_keep_the_promise(no_solver):
-    people = people_of()
-    problem = rb.Problem(rb.error_rate(), [rb.positive_rate() <= 0.3])
-    policy = rb.thresholds(problem, people.X[:, 0], people, known=["one"])
-    assert policy.status.feasible
-    assert "(it is lost)" in policy.status.message
-    assert policy.predict(people.X[:, 0], columns=people.columns).mean() <= 0.3
+    assert np.isnan(mixture_prices(trace.objectives, trace.violations)).all()
 
 
 def test_a_solver_that_fails_does_not_end_oracle_rounds(no_solver):
@@ -118,8 +74,6 @@ def test_promises_in_rows_and_in_shares_give_the_same_model():
         problem = rb.Problem(rb.error_rate(), [*counts, parity])
         trace = rb.play(rb.compile(problem, people), rb.Linear(0.05), rounds=200, batch_size=None)
         solutions = [rb.shrink(trace), rb.best_iterate(trace)]
-        solutions.append(rb.thresholds(problem, X[:, 0] + 1.5 * X[:, 1], people, known=["g"]))
         found.append([one.violations["train"][2] for one in solutions])
         assert all(len(one.status.conflict) >= 2 for one in solutions)
-        assert found[-1][2] <= 3 / n + 1e-9  # as little as the counts themselves must give
     np.testing.assert_allclose(*found, atol=1e-6)

@@ -143,12 +143,6 @@ def test_members_alone_keep_their_offsets():
         np.testing.assert_array_equal(alone.predict(X, columns=PEOPLE), expected)
 
 
-def test_a_vote_of_offsets_is_a_vote():
-    weights, decider = BY_SEX.voting(WEIGHTS)
-    assert isinstance(decider.then, Vote)
-    np.testing.assert_array_equal(weights, WEIGHTS)
-
-
 def test_ties_go_to_the_later_class():
     tenth = mixture_of(Vote(), np.full(M, 1 / 3))
     scores = np.eye(D)[[0, 1, 3]][:, :, None] * 1.0

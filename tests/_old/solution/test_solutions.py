@@ -345,10 +345,3 @@ SOLUTIONS = [rb.shrink, rb.best_iterate, rb.last_iterate, rb.average, rb.select,
 def test_only_traces_have_solutions(solution, given):
     with pytest.raises(TypeError, match=f"{solution.__name__} takes a trace first, as rb.play gives it"):
         solution(given)
-
-
-def test_only_mixtures_are_determinized():
-    with pytest.raises(
-        TypeError, match=r"determinize takes a mixture or a fitted .*got NoneType and NoneType"
-    ):
-        rb.determinize(None, None)

@@ -280,16 +280,21 @@ def test_without_constraints_everything_is_kept():
     assert status_of((), np.zeros(0), np.zeros((5, 0))).feasible
 
 
+def status_on(people, *promises):
+    compiled = rb.compile(rb.Problem("error_rate()", promises), people)
+    return rb.shrink(rb.play(compiled, rb.Linear(0.1), rounds=20, batch_size=None)).status
+
+
 def test_a_live_model_that_may_know_these_rows_by_heart_is_pointed_out():
     """A live model that is right on all rows it was trained on: nothing else is not worse."""
     rng = np.random.default_rng(0)
-    scores, labels = rng.normal(size=200), rng.random(200) < 0.5
-    people = rb.Population(None, labels, columns={"live": labels.astype(int)})
+    labels = rng.random(200) < 0.5
+    people = rb.Population(rng.normal(size=(200, 1)), labels, columns={"live": labels.astype(int)})
     for promise in ('accuracy() >= accuracy_of(versus="live")', 'loss_only_churn(versus="live") <= 0.1'):
-        status = rb.thresholds(rb.Problem("error_rate()", [promise]), scores, people, known=[]).status
+        status = status_on(people, promise)
         assert not status.feasible
         assert "trained on these rows" in status.message
         assert "'live'" in status.message
     both = ['churn(versus="live") <= 0.1', "positive_rate() <= 0.2"]
-    status = rb.thresholds(rb.Problem("error_rate()", both), scores, people, known=[]).status
+    status = status_on(people, *both)
     assert "trained on these rows" not in status.message  # no label is compared with

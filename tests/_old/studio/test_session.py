@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import ratebound._old as rb
-from ratebound._old.commands import train as train_module
+import ratebound as rb
+from ratebound._old.commands.rows import list_fit_arguments
 from ratebound._old.commands.runs import Run, as_run_file, read_run
-from ratebound._old.commands.train import train
+from ratebound._old.commands.train import make, train
 from ratebound._old.studio import learning, making, session
 from ratebound._old.studio.learning import Asked, exact, promised, quick, quietly
 
@@ -110,35 +110,46 @@ def test_what_is_shown_is_what_is_counted_by_hand(learned, rows, find):
 
 
 @pytest.mark.filterwarnings("ignore:columns 'applied_on'")
-def test_the_exact_answer_is_that_of_a_fit(learned, start):
-    """`with_constraints` of a model fitted for these promises finds the same error and confidence."""
-    table = learned.rows.opened.table
+def test_the_exact_answer_is_that_of_a_fit(learned):
+    """A model fitted for these promises has the same error and confidence."""
     constraints = ['positive_rate(sex == "Female") >= 0.6 * positive_rate(sex == "Male")']
-    seen = [name for name in table.columns if name not in ("sex", "age", "live", "approved")]
-    model = rb.RateConstrainedClassifier(
-        constraints, features=seen, positive_label="yes", random_state=0, method="plug-in"
-    ).fit(table, table["approved"])
+    model = rb.RateConstrainedClassifier(constraints, positive_label="yes", random_state=0)
+    model.fit(*list_fit_arguments(learned.rows.people, learned.rows.given))
     ratio = {"kind": "as_often", "bound": 0.6, "group": {"column": "sex", "value": "Female"}}
     told = session.answering(
         learned, asked(ratio | {"other": {"column": "sex", "value": "Male"}}, exact=True)
     )[1]
-    assert told["models"]["asked"]["error"] == pytest.approx(
-        model.solution_.objectives["out of fold"], abs=0.01
-    )
+    assert told["models"]["asked"]["error"] == pytest.approx(model.status_.reached, abs=0.01)
     assert told["confidence"] == pytest.approx(model.status_.confidence, abs=0.05)
     assert told["kept"]
 
 
 def test_a_rule_by_a_sample_nearly_keeps_promises_on_all_rows(learned, monkeypatch):
-    monkeypatch.setattr(learning, "SAMPLE", 700)
-    few = learning.sampled(learned.learned.rules, 0)
-    assert 700 <= few.outside.shape[1] < 720
-    own = replace(learned.learned, sample=few)
+    monkeypatch.setattr(learning, "FEW_ROWS", 700)
+    own = learned.learned
+    assert own.sample == 700
     for promises in ((EIGHTY, CAPACITY), (EIGHTY,), ()):
         found = quick(own, Asked.read(asked(*promises)))
+        if promises:
+            assert 500 <= found.rules.sample.row_count <= 900 < len(own.plain)
         assert len(found.yes) == len(own.plain)
         assert all(each["room"] > -0.1 for each in promised(own, found))
     assert np.array_equal(found.yes, own.plain)  # without a promise
+
+
+@pytest.mark.parametrize("rows", [300, 4000])
+def test_nothing_is_infeasible_if_a_rule_is_known_that_keeps_everything(learned, monkeypatch, rows):
+    monkeypatch.setattr(learning, "FEW_ROWS", rows)
+    kept = 0
+    for bound in (0.7, 0.9, 1.0):
+        for most in (0.1, 0.2, 0.3):
+            request = asked(EIGHTY | {"bound": bound}, CAPACITY | {"bound": most}, confidence=None)
+            told = session.answering(learned, request)[1]
+            searched = session.answering(learned, request | {"exact": True})[1]
+            kept += told["kept"]
+            assert searched["feasible"] == searched["kept"]
+            assert searched["kept"] or not told["kept"]
+    assert kept
 
 
 def test_stricter_bounds_cost_more_and_move_the_groups(learned):
@@ -155,6 +166,14 @@ def test_stricter_bounds_cost_more_and_move_the_groups(learned):
 def test_other_groups_are_learned_first(learned):
     told = session.answering(learned, asked({"kind": "eighty", "column": "age", "bound": 0.8}))[1]
     assert "age" in told["learn"]
+
+
+def test_more_groups_than_can_be_learned_are_refused(learned):
+    site = next(name for name in learned.opened.table.columns if name.startswith("site"))
+    columns = ("sex", "age", "skill", "hours", site)
+    every = [EIGHTY | {"column": column} for column in columns]
+    with pytest.raises(ValueError, match="groups at once"):
+        session.learning(learned, asked(*every))
 
 
 def test_who_gains_and_who_loses_adds_up(learned, rows):
@@ -197,12 +216,12 @@ def test_rows_held_out_are_seen_by_nobody_before_the_model_is_made(made, every, 
     """The model is trained on the rows that were shown, and audited on all others."""
     state, told = made
     assert told["rows"] == {"trained": len(rows), "audited": len(every) - len(rows)}
-    held = state.made.held.first.X
+    held = state.made.held.people.X
     assert not known_by(held) & {(row["skill"], row["hours"]) for row in rows}
     others = asked({"kind": "recall", "bound": 0.7, "group": {"column": "age", "below": 30.0}})
     run = making.run_for(state.opened, state.rows.choices, Asked.read(others), state.out)
     with quietly():
-        other = train_module.made(run, lambda own: own).held.first.X
+        other = make(run).held.people.X
     assert np.array_equal(held["skill"], other["skill"])  # whatever is promised
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import ratebound._old as rb
+from ratebound import RateConstrainedClassifier
+from ratebound._bridge import make_policy
 from ratebound._old.tables.encoding import Encoding
 from ratebound._old.tables.fitting import fit_encoding
 
@@ -112,15 +114,14 @@ def test_infinite_values_are_shown_and_not_raised():
 
 @pytest.fixture(scope="module")
 def model():
-    training = rb.Training(epochs=1)
-    fitted = rb.RateConstrainedClassifier(features=rb.Features(exclude=["income"]), training=training)
+    fitted = RateConstrainedClassifier(features=rb.Features(exclude=["income"]))
     with pytest.warns(UserWarning, match="'id': left out"):
-        return fitted.fit(pd.DataFrame(PEOPLE), PEOPLE["income"])
+        return make_policy(fitted.fit(pd.DataFrame(PEOPLE), PEOPLE["income"]))
 
 
 def test_a_saved_model_and_its_report_know_what_was_done(model, tmp_path):
     loaded = rb.load(model.save(tmp_path))
-    assert loaded.encoding == model.solution_.encoding
+    assert loaded.encoding == model.encoding
     treatments = loaded.encoding.treatments
     assert [each.action for each in treatments] == ACTIONS
     page = model.audit(pd.DataFrame(PEOPLE), PEOPLE["income"]).render("html")
@@ -151,7 +152,7 @@ def test_estimator_and_loaded_model_find_columns_by_name(model, tmp_path):
     ids=str,
 )  # fmt: skip
 def test_what_was_done_is_checked_when_it_is_read(model, changed):
-    data = model.solution_.encoding.to_json()
+    data = model.encoding.to_json()
     data["treatments"][0] |= changed
     with pytest.raises((ValueError, TypeError)):
         Encoding.from_json(data)
@@ -166,7 +167,7 @@ def test_what_was_done_is_checked_when_it_is_read(model, changed):
     ids=str,
 )  # fmt: skip
 def test_columns_are_checked_when_they_are_read(model, changed):
-    data = model.solution_.encoding.to_json()
+    data = model.encoding.to_json()
     days = next(column for column in data["columns"] if column.get("read_as") == "days")
     days |= changed
     with pytest.raises((ValueError, TypeError)):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ratebound._old as rb
+from ratebound import RateConstrainedClassifier
 from ratebound._old.base.dates import date_orders, read_dates
 from ratebound._old.tables.columns import check_distinct
 from ratebound._old.tables.encoding import Encoding
@@ -423,7 +424,7 @@ def test_columns_may_be_called_as_the_parts_of_others_are():
 
 def test_two_columns_of_one_name_are_refused():
     table = pd.DataFrame([[1, 2, 3]] * 3, columns=["a", "b", "a"])
-    for use in (fit_encoding, rb.inspect, lambda X: rb.RateConstrainedClassifier().fit(X, [0, 1, 0])):
+    for use in (fit_encoding, rb.inspect, lambda X: RateConstrainedClassifier().fit(X, [0, 1, 0])):
         with pytest.raises(ValueError, match="'a'"):
             use(table)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import ratebound._old as rb
+from ratebound import RateConstrainedClassifier
 from ratebound._old.tables.fitting import fit_encoding
 
 from ..extras import pd, pl
@@ -194,7 +195,7 @@ def test_numbers_that_were_trained_on_as_texts_are_found_in_any_spelling():
 
 
 def test_features_are_parameters_that_scikit_learn_clones_and_sets():
-    model = rb.RateConstrainedClassifier(features=rb.Features(exclude=["a"], categorical=["b"]))
+    model = RateConstrainedClassifier(features=rb.Features(exclude=["a"], categorical=["b"]))
     assert clone(model).features == model.features
     again = clone(model).set_params(features__exclude=["c"])
     assert (again.features, model.features.exclude) == (rb.Features(None, ["c"], ["b"]), ["a"])

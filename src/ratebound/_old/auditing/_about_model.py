@@ -69,7 +69,7 @@ RULES = (
     "would cost more than it is worth."
 )
 COEFFICIENTS = (
-    "The largest coefficients of the scores, or for a plug-in of the label’s log odds; a positive one "
+    "The largest coefficients of the scores, or for a rule of the label’s log odds; a positive one "
     "favors yes. Numbers can be compared if features are scaled, as with model=“linear”."
 )
 IMPORTANCES = "How much each feature matters to trees: its share of splits, or its importance there."

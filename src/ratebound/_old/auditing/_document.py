@@ -31,7 +31,6 @@ from ratebound._old.auditing.wording import (
     on_new_rows,
     percent,
     summary,
-    worst_cases,
 )
 from ratebound._old.base import document as doc
 from ratebound._old.base.layout import NOTHING
@@ -50,7 +49,6 @@ METHODS = {
     "delong": "DeLong’s variance, as of a proportion",
     "top": "the variance of a rate above a quantile, as of a proportion",
     "skewed": "interval of a mean corrected for skewness (Hall), for costs by each row’s own amount",
-    "pairs": "variance of a U-statistic by what each row adds to it, as of shares of as many rows",
     "none": "no interval",
 }
 NOTATION = (
@@ -118,9 +116,7 @@ def printed(report: Audit) -> doc.Document:
     parts += [doc.Paragraph(said, apart=place == 0) for place, said in enumerate(report.beside)]
     if report.left_out:
         parts.append(doc.Paragraph(left_out_words(report.left_out), apart=False))
-    parts += [doc.Paragraph(assumed, apart=False) for assumed in report.guessed]
-    parts += [doc.Paragraph(said, apart=False) for said in worst_cases(report)]
-    if report.groups:  # pairs have none
+    if report.groups:
         parts.append(_rates_table(report, report.groups[:GROUPS]))
     parts += _more(len(report.groups) - GROUPS, "groups, in .groups")
     parts += _unpromised(report)
@@ -301,7 +297,7 @@ def _reasons(report: Audit) -> list[doc.Paragraph]:
 
 
 def groups(report: Audit) -> doc.Section | None:
-    """The rates of every group, and how its rows were decided; pairs have no groups."""
+    """The rates of every group, and how its rows were decided."""
     if not report.groups:
         return None
     bars = doc.Remark("Bars run from 0 to 1; the tick marks everyone’s rate.")

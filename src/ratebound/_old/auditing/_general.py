@@ -28,7 +28,7 @@ def measured_general(constraint: Constraint, model: Any, populations: dict[str, 
     """A custom constraint, measured on the rows of its population."""
     metric = constraint.left
     assert isinstance(metric, General)
-    model, rows = getattr(model, "solution_", model), populations.get(metric.population)
+    rows = populations.get(metric.population)
     why = "" if metric.value is not None else needs_function(metric)
     if rows is None:
         raise ValueError(

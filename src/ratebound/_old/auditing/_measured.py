@@ -30,9 +30,8 @@ from ratebound._old.auditing.report import Measured, Method, Promise, Verdict
 from ratebound._old.auditing.tally import Tally, counted, rows_behind, total
 from ratebound._old.base.linear_program import TOLERANCE
 from ratebound._old.base.types import Array
-from ratebound._old.problem.reductions.curves import Convex
 from ratebound._old.problem.reductions.goal import NonlinearObjective
-from ratebound._old.rates.beyond_sums import Curve, Extreme
+from ratebound._old.rates.beyond_sums import Extreme
 from ratebound._old.rates.costs import cost_columns
 from ratebound._old.rates.demands import Demand, form_of, is_even, unscaled
 from ratebound._old.rates.expressions import Expression, Metric, MixedSum, Rate, Ratio
@@ -422,25 +421,12 @@ def goal_interval(
             return None
         end = np.min if metric.kind == "smallest" else np.max
         return float(end(sides[0])), float(end(sides[1]))
-    if isinstance(metric, MixedSum):
-        half = (1 + confidence) / 2
-        both = [interval_of(part, half) for part in (metric.ratio, metric.rest)]
-        if both[0] is None or both[1] is None:
-            return None
-        return both[0][0] + both[1][0], both[0][1] + both[1][1]
-    assert isinstance(metric, Curve)
-    assert isinstance(goal, Convex)
-    if metric.kind != "kl_divergence":
-        sides = _together(goal.pieces, confidence, interval_of)
-        return None if sides is None else (-float(goal.value(sides[0])), -float(goal.value(sides[1])))
-    if metric.target is None:  # the labels vary too
+    assert isinstance(metric, MixedSum)
+    half = (1 + confidence) / 2
+    both = [interval_of(part, half) for part in (metric.ratio, metric.rest)]
+    if both[0] is None or both[1] is None:
         return None
-    sides = _together(goal.pieces[:1], confidence, interval_of)
-    if sides is None:
-        return None
-    low, high = float(sides[0][0]), float(sides[1][0])
-    ends = [float(goal.value(np.array([share, 1 - share]))) for share in (low, high)]
-    return (0.0 if low <= metric.target <= high else min(ends)), max(ends)
+    return both[0][0] + both[1][0], both[0][1] + both[1][1]
 
 
 def _together(

@@ -24,7 +24,6 @@ from ratebound._old.auditing._measured import (
 )
 from ratebound._old.auditing._top import measured_top
 from ratebound._old.auditing.beside import ROUNDING, baseline, prevalence, simplest
-from ratebound._old.auditing.consistent import least_room, told_by_guesses
 from ratebound._old.auditing.decisions import Decisions, given_decisions
 from ratebound._old.auditing.influence import effect_of_clusters
 from ratebound._old.auditing.judged import (
@@ -54,7 +53,6 @@ from ratebound._old.base.linear_program import kept
 from ratebound._old.base.progress import working
 from ratebound._old.problem.compiled import Compiled
 from ratebound._old.problem.compiling import NoRows, compile_on
-from ratebound._old.problem.guessing import copied_by, with_known_groups
 from ratebound._old.problem.masks import NoSuchValue
 from ratebound._old.problem.population import Population
 from ratebound._old.problem.problem import Asked, Problem, as_problem
@@ -123,8 +121,7 @@ def audit(
     problem : Problem, constraint, str or list of them
         The objective and the promises, or promises alone.
     model : Mixture, RateConstrainedClassifier or classifier, default=None
-        A mixture, an estimator that has one as `solution_`, or any fitted classifier with `predict`,
-        from any library.
+        A mixture, or any fitted classifier with `predict`, from any library.
     population : Population, default=None
         The rows, with labels. They may be on disk, `rb.Parquet`; they are read once.
     decisions : array of shape (n,), str or Subset, default=None
@@ -183,26 +180,18 @@ def audit(
     check_given("audit", problem, model, population, others)
     check_number("confidence, a probability such as 0.95,", confidence, above=0.5, below=1)
     check_key("audit", key, model, population)
-    if population.paired:
-        _check_pairs_alone(clusters, others)
-        from ratebound._old.auditing.pairwise import audit_pairs
-
-        return audit_pairs(problem, model, population, confidence)
     both = 2 * confidence - 1  # that neither end of an interval is wrong
-    given = among_trained(model, {FIRST: population, **others})
-    people = with_known_groups(problem, given, called(FIRST))
-    clusters = copied_by(problem) if clusters is None else clusters
+    people = among_trained(model, {FIRST: population, **others})
     asked = spelled_out(problem, people, called(FIRST))
     problem, known = counted_as_trained(asked, model)
     counts = judged(as_counted(model, asked.rates, key))
     unmeasured = _unmeasured(problem, people)
     problem = problem if unmeasured is None else problem.derived(positive_rate(), problem.subject_to)
-    guesses = told_by_guesses(problem, people)
     with working("deciding"):
         tally = tallied(
             counts,
             people,
-            places_of(problem) | dict.fromkeys(guesses, ""),
+            places_of(problem),
             clusters,
             beside=protected_columns(people[FIRST]),
         )
@@ -224,31 +213,19 @@ def audit(
             return Promise(str(promise), promise.name, promise.relation, unit=_unit(promise), why=why)
         return measured_parity(promise, tally, both) if isinstance(promise, Parity) else next(left)
 
-    def worst(promise: Constraint | Parity) -> float | None:
-        audited = (each for each in problem.guessed if each.level == "audited")
-        rooms = (least_room(promise, each, tally, confidence) for each in audited)
-        return None if promise in missing else next((room for room in rooms if room is not None), None)
-
     spelled = (each for each in problem.subject_to if isinstance(each, Constraint | Parity))
 
     report = Audit(
         objective=unmeasured or objective,
-        promises=tuple(
-            replace(_with_facts(reported(promise), promise, tally, both), worst=worst(promise))
-            for promise in spelled
-        ),
+        promises=tuple(_with_facts(reported(promise), promise, tally, both) for promise in spelled),
         groups=groups(tally, places),
         confusions=confusions(tally, places),
-        populations={
-            called(name): lines.size if people[name] is given[name] else len(given[name])  # no copies
-            for name, lines in tally.lines.items()
-        },
+        populations={called(name): lines.size for name, lines in tally.lines.items()},
         confidence=confidence,
-        clusters=None if clusters == copied_by(problem) else _clusters(tally),
+        clusters=None if clusters is None else _clusters(tally),
         left_out=asked.left_out,
-        guessed=tuple(each.assumed for each in problem.guessed),
         model=tally.model.words,
-        training=_training(getattr(model, "solution_", model)),
+        training=_training(model),
         positive=_named(population),
         provenance=provenance(_digest(people, tally), tally.weighted),
         card=card_of(model, asked, population),
@@ -267,7 +244,7 @@ def audit(
         beside=tuple(told(compiled.problem, beside[0], beside[1:], prevalence(tally)) if beside else ()),
     )
     used = 0 if report.card is None else report.card.mixture.record.made.rows.get("trained on", 0)
-    trained = used == len(population) and are_training_rows(demanded, model, given, called(FIRST))
+    trained = used == len(population) and are_training_rows(demanded, model, people, called(FIRST))
     return report.made_by("", {}, unseen=False) if trained else report
 
 
@@ -279,15 +256,14 @@ def _beside(compiled: Compiled, tally: Tally, model: Any) -> tuple[Baseline, ...
     first, *others = simplest(compiled, tally) or (None,)
     if first is None:
         return ()
-    mixture = getattr(model, "solution_", model)
-    plain = without_promises(mixture) if isinstance(mixture, Mixture) else None
+    plain = without_promises(model) if isinstance(model, Mixture) else None
     people = {name: lines.source for name, lines in tally.lines.items()}
     if plain is not None:
         again = tallied(judged(plain), people, places_of(compiled.problem), tally.clustered)
         others.insert(0, baseline(PLAIN, compiled, again))
-    drawn = isinstance(mixture, Mixture) and mixture.decider.draw is not None
-    if drawn and 1 < len(mixture) <= MOST_MEMBERS and all(map(is_whole, people.values())):
-        others.append(_best_member(compiled, tally, mixture))
+    drawn = isinstance(model, Mixture) and model.decider.draw is not None
+    if drawn and 1 < len(model) <= MOST_MEMBERS and all(map(is_whole, people.values())):
+        others.append(_best_member(compiled, tally, model))
     return (first, *others)
 
 
@@ -319,17 +295,6 @@ def _unmeasured(problem: Problem, people: dict[str, Population]) -> Objective | 
     words = formula(metric, people[FIRST].classes or TWO)
     why = "there are no labels"
     return Objective(str(metric), None, None, None, 0, "none", problem.sense, words, why)
-
-
-def _check_pairs_alone(clusters: Name | None, others: dict[str, Population]) -> None:
-    """Raise if an audit of pairs is given arguments that it does not take."""
-    if clusters is not None:
-        raise ValueError(
-            "clusters= is for single rows; for pairs give the query, rb.Pairs(..., query=...), which "
-            "is drawn as a whole if there are several"
-        )
-    if others:
-        raise ValueError(f"an audit of pairs takes no other population, got {', '.join(others)}")
 
 
 def _with_facts(
@@ -381,7 +346,7 @@ def _named(population: Population) -> Any:
 
 def counted_as_trained(problem: Problem, model: Any) -> tuple[Problem, tuple[Constraint, ...]]:
     """The problem with counts out of as many rows as `model` was trained on, and its promises."""
-    trained_for = getattr(getattr(model, "solution_", model), "problem", None)
+    trained_for = getattr(model, "problem", None)
     if not isinstance(trained_for, Problem):
         return problem, ()
     plain = problem.at_levels(dict.fromkeys(problem.leveled))  # without comparisons of two ratios
@@ -630,9 +595,9 @@ def check_key(
     """Raise if a column of ids is named that does not exist, or that nothing hashes."""
     if key is None:
         return
-    if isinstance(model, Decisions) or population.paired or in_expectation:
-        what = "pairs have" if population.paired else "an expectation has"
-        what = "decisions that were made have" if isinstance(model, Decisions) else what
+    if isinstance(model, Decisions) or in_expectation:
+        made = isinstance(model, Decisions)
+        what = "decisions that were made have" if made else "an expectation has"
         raise ValueError(f"{asker}: key={key!r} is for a model that decides rows; {what} no use for it")
     try:
         population.check_column(key)

@@ -35,6 +35,8 @@ class Decisions:
         """Their name in reports."""
         if isinstance(self.of, Subset):
             return f"the decisions {self.of}"
+        if self.of == "(decision)":  # in which the new estimators keep what they decide
+            return "one model"
         return "the decisions given" if self.of == GIVEN else f"the decisions in column {self.of!r}"
 
     @property
@@ -107,8 +109,6 @@ def given_decisions(
                 f"{asker}: rows= takes a table or a rb.Population, got {type(rows).__name__}"
             )
         people = Population(None, columns=rows)
-    if people.paired:
-        raise ValueError(f"{asker}: decisions= is for single rows, and these are pairs")
     if isinstance(decisions, Subset) and people.stored:
         raise ValueError(
             f"{asker}: for rows on disk, decisions= takes the name of a column that holds yes or no"

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ratebound._bridge import DIGEST, digest_table
 from ratebound._old.auditing.decisions import Decisions
 from ratebound._old.base.types import Array
 from ratebound._old.problem.compiling import compile_on
@@ -57,7 +58,6 @@ def called(name: str) -> str:
 
 def is_mixture(model: Any) -> bool:
     """Whether `model` has a mixture's parts: weights, thresholds and the scores of its members."""
-    model = getattr(model, "solution_", model)
     return all(hasattr(model, part) for part in ("weights", "thresholds", "member_scores"))
 
 
@@ -81,7 +81,6 @@ def judged(model: Any) -> Judged:
             known=model.columns,
             inputs=False,
         )
-    model = getattr(model, "solution_", model)
     if not is_mixture(model):
         return Judged(
             f"one model ({kind_of(model)})",
@@ -144,11 +143,10 @@ def as_counted(model: Any, rates: Iterable[Rate], key: Name | None = None) -> An
     `key`, all rows are. Each member has its own learned thresholds and areas, so both are expectations
     over the members.
     """
-    mixture = getattr(model, "solution_", model)
-    if not isinstance(mixture, Mixture) or mixture.decider.draw is None:
+    if not isinstance(model, Mixture) or model.decider.draw is None:
         return model
-    if mixture.thresholds or any(rate.compares_scores for rate in rates):
-        if key is not None and len(mixture) > 1:
+    if model.thresholds or any(rate.compares_scores for rate in rates):
+        if key is not None and len(model) > 1:
             raise ValueError(
                 f"key={key!r} says which member decides each row, but each member has its own learned "
                 "thresholds and rates that compare scores: leave key out, or leave these rates out"
@@ -156,7 +154,7 @@ def as_counted(model: Any, rates: Iterable[Rate], key: Name | None = None) -> An
         return model
     if key is not None:
         return as_deployed(model, key)
-    return Stands(mixture, mixture.counted_scores, mixture.weights, mixture.thresholds)
+    return Stands(model, model.counted_scores, model.weights, model.thresholds)
 
 
 def as_deployed(model: Any, key: Name | None = None) -> Any:
@@ -167,7 +165,6 @@ def as_deployed(model: Any, key: Name | None = None) -> Any:
     """
     if len(judged(model).chances) == 1:
         return model
-    model = getattr(model, "solution_", model)
     if not isinstance(model, Mixture):
         raise TypeError(
             f"{type(model).__name__} has {len(model.weights)} members and does not say which of them "
@@ -187,7 +184,6 @@ def among_trained(model: Any, populations: dict[str, Population]) -> dict[str, P
     A few rows need not have every class that a model was trained on. With two classes, rows and model
     must agree on which one is yes.
     """
-    model = getattr(model, "solution_", model)
     classes = getattr(model, "classes", getattr(model, "classes_", ()))
     if np.ndim(classes) != 1 or len(classes) < 2:
         return populations
@@ -294,14 +290,18 @@ def are_training_rows(
 
     None if it is not known. If it is known, every promise can be counted on these rows.
     """
-    mixture = getattr(model, "solution_", model)
-    if not isinstance(mixture, Mixture) or mixture.record.data is None:
+    if not isinstance(model, Mixture) or model.record.data is None:
         return None
-    if problem != mixture.problem.asked:
+    if model.record.data.startswith(DIGEST):
+        rows = people[FIRST]
+        if rows.y is None or rows.stored:
+            return None
+        return digest_table(model.features(rows.X), rows.y) == model.record.data
+    if problem != model.problem.asked:
         return None
-    seen = {name: each.seen_through(mixture.features) for name, each in people.items()}
+    seen = {name: each.seen_through(model.features) for name, each in people.items()}
     try:
-        digest = compile_on(mixture.problem, seen, first).digest
+        digest = compile_on(model.problem, seen, first).digest
     except ValueError:  # a group is not among these rows, so they are others
         return None
-    return bool(digest == mixture.record.data)
+    return bool(digest == model.record.data)

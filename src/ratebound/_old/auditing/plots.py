@@ -7,20 +7,21 @@ from typing import Any
 import numpy as np
 
 from ratebound._old.base.extras import import_extra
-from ratebound._old.game.trace import Trace, worst_of
+from ratebound._old.game.trace import Trace, check_trace, worst_of
 from ratebound._old.learners.lattice import calibrators
 from ratebound._old.solution.mixture import Mixture
+from ratebound._old.solution.solutions import shrink
 
 
-def plot_trade_off(model: Any, ax: Any = None) -> Any:
-    """Objective against worst violation of every kept iterate, with the solution marked.
+def plot_trade_off(trace: Trace, ax: Any = None) -> Any:
+    """Objective against worst violation of every kept iterate, with their best mixture marked.
 
     Iterates left of the line keep every constraint. Needs ``ratebound[plot]``.
 
     Parameters
     ----------
-    model : Trace or RateConstrainedClassifier
-        A trace, or a fitted estimator with its `trace_` and `solution_`.
+    trace : Trace
+        What `play` returned.
     ax : matplotlib axes, default=None
         Where to draw. By default on a figure of its own.
 
@@ -39,20 +40,14 @@ def plot_trade_off(model: Any, ax: Any = None) -> Any:
     >>> rb.plot_trade_off(trace).get_ylabel()
     'objective: error_rate()'
     """
-    trace, solution = _trace_of(model)
+    check_trace("plot_trade_off", trace)
+    solution = shrink(trace)
     ax = _axes(ax)
     worst = worst_of(trace.violations)
     ax.scatter(worst, trace.problem.shown(trace.objectives), s=12, alpha=0.5, label="iterates")
-    if solution is not None:
-        at = worst_of(solution.violations["train"][None])
-        ax.scatter(
-            at,
-            [solution.objectives["train"]],
-            marker="*",
-            s=160,
-            label="solution",
-            zorder=3,
-        )
+    at = worst_of(solution.violations["train"][None])
+    objective = trace.problem.shown(solution.objectives["train"])
+    ax.scatter(at, [objective], marker="*", s=160, label="their best mixture", zorder=3)
     ax.axvline(0.0, linewidth=1, color="grey")
     ax.set_xlabel("worst violation, kept where at most 0")
     ax.set_ylabel(f"objective: {trace.problem.objective}")
@@ -60,15 +55,15 @@ def plot_trade_off(model: Any, ax: Any = None) -> Any:
     return ax
 
 
-def plot_convergence(model: Any, ax: Any = None) -> Any:
-    """Objective and worst violation by round, for the setting the solution comes from.
+def plot_convergence(trace: Trace, ax: Any = None) -> Any:
+    """Objective and worst violation by round, for the first setting.
 
     Needs ``ratebound[plot]``.
 
     Parameters
     ----------
-    model : Trace or RateConstrainedClassifier
-        A trace, whose first setting is drawn, or a fitted estimator.
+    trace : Trace
+        What `play` returned.
     ax : matplotlib axes, default=None
         Where to draw. By default on a figure of its own.
 
@@ -87,9 +82,8 @@ def plot_convergence(model: Any, ax: Any = None) -> Any:
     >>> rb.plot_convergence(trace).get_xlabel()
     'round'
     """
-    trace, solution = _trace_of(model)
-    setting = None if solution is None else solution.setting
-    trace = trace.of_setting(trace.settings[0] if setting is None else setting)
+    check_trace("plot_convergence", trace)
+    trace = trace.of_setting(trace.settings[0])
     ax = _axes(ax)
     (first,) = ax.plot(
         trace.round, trace.problem.shown(trace.objectives), label=f"objective: {trace.problem.objective}"
@@ -112,8 +106,8 @@ def plot_calibrators(model: Any, axes: Any = None) -> Any:
 
     Parameters
     ----------
-    model : Mixture, RateConstrainedClassifier or module
-        A mixture of lattice models, a fitted estimator, or the module itself.
+    model : Mixture or module
+        A mixture of lattice models, or the module itself.
     axes : array of matplotlib axes, default=None
         The axes to draw on, one for each feature. By default a new figure.
 
@@ -131,10 +125,9 @@ def plot_calibrators(model: Any, axes: Any = None) -> Any:
     >>> len(rb.plot_calibrators(rb.last_iterate(trace)))
     2
     """
-    mixture = getattr(model, "solution_", model)
-    weights = mixture.model_weights if isinstance(mixture, Mixture) else np.ones(1)
-    encoding = getattr(mixture, "encoding", None)
-    curves = calibrators(mixture)
+    weights = model.model_weights if isinstance(model, Mixture) else np.ones(1)
+    encoding = getattr(model, "encoding", None)
+    curves = calibrators(model)
     names = [f"feature {i}" for i in range(len(curves))] if encoding is None else encoding.names
     axes = _panels(len(curves)) if axes is None else np.ravel(axes)
     for place, (ax, curve) in enumerate(zip(axes, curves, strict=False)):
@@ -161,14 +154,6 @@ def _panels(count: int) -> Any:
     for spare in axes[count:]:
         spare.remove()
     return axes[:count]
-
-
-def _trace_of(model: Any) -> tuple[Trace, Any]:
-    if isinstance(model, Trace):
-        return model, None
-    if not hasattr(model, "trace_"):
-        raise TypeError("expected a trace or a fitted estimator")
-    return model.trace_, model.solution_
 
 
 def _axes(ax: Any) -> Any:

@@ -151,7 +151,6 @@ class Card:
 
 def card_of(model: Any, problem: Problem, population: Population) -> Card | None:
     """The card of a model of ours; None for other models, since only their decisions are known."""
-    model = getattr(model, "solution_", model)
     return (
         Card(model, tuple(_columns(model, problem, population))) if isinstance(model, Mixture) else None
     )

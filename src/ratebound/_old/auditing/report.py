@@ -24,7 +24,7 @@ from ratebound._old.solution.mixture import Mixture
 
 Verdict = Literal["holds", "may not hold", "broken", "not shown", "not measured"]
 Unit = Literal["rate", "ratio", "rows", "cost", "own"]
-Method = Literal["exact", "score", "weighted", "delong", "top", "skewed", "pairs", "none"]
+Method = Literal["exact", "score", "weighted", "delong", "top", "skewed", "none"]
 Measured = tuple[float | None, float | None, Interval | None, Method]  # left, right, of the difference
 
 
@@ -56,7 +56,6 @@ class Promise:
     formula: str = ""
     sentence: str = ""  # the promise in plain words
     rows_needed: int | None = None  # of that set, to certify it at these rates; None if none is enough
-    worst: float | None = None  # the least room on these rows, if groups are guessed and some audited
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,6 @@ class Audit(Documented):
     left_out : tuple of LeftOut, default=()
         The groups without promises because of ``min_rows=``, each with its number of rows: audited rows
         if goals are spelled out on these, otherwise training rows.
-    guessed : tuple of str, default=()
-        For each column that is guessed or missing in some rows, what the promises about it rest on.
     provenance : Provenance, default=None
         Its origin: dates, versions, digests, and the command that made it.
     card : Card, default=None
@@ -166,7 +163,6 @@ class Audit(Documented):
     confusions: tuple[Confusion, ...] = ()
     clusters: tuple[str, int] | None = None
     left_out: tuple[LeftOut, ...] = ()
-    guessed: tuple[str, ...] = ()
     provenance: Provenance | None = field(default=None, compare=False)
     card: Card | None = field(default=None, repr=False, compare=False)
     decided: bool = False

@@ -18,7 +18,6 @@ import numpy as np
 
 from ratebound._old.auditing.judged import Judged, called
 from ratebound._old.base.types import Array
-from ratebound._old.problem.guessing import COPIES
 from ratebound._old.problem.masks import masker, read_amounts, reader
 from ratebound._old.problem.population import Population, assembled
 from ratebound._old.problem.values import Comparable
@@ -100,16 +99,7 @@ class Lines:
 
     def counted(self, inside: Array) -> int:
         """How many rows, unweighted, are on the lines `inside` (k,)."""
-        return round(float(self._stands_for[inside].sum()))
-
-    @cached_property
-    def _stands_for(self) -> Array:
-        """How many rows each line stands for, (k,); each copy of a row counts by its share."""
-        if COPIES not in self.people.columns:
-            return self.rows
-        row = np.unique(self.people.column(COPIES), return_inverse=True)[1]
-        whole = np.bincount(row, self.total)[row]
-        return np.divide(self.total, whole, out=np.zeros(len(self)), where=whole > 0)
+        return round(float(self.rows[inside].sum()))
 
     @cached_property
     def inside(self) -> Callable[[Subset], Array]:

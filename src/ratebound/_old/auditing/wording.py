@@ -156,18 +156,8 @@ def _of_rows(report: Audit) -> list[str]:
     return sentences
 
 
-def worst_cases(report: Audit) -> list[str]:
-    """The room of promises in the worst case for rows that were not audited, a sentence each."""
-    return [
-        f"In the worst case that guesses and audited rows leave possible, {p.words} has a room of "
-        f"{number(p.worst, signed=True, beside=0.0)} on these rows (at {percent(report.confidence)})."
-        for p in report.promises
-        if p.worst is not None
-    ]
-
-
 def _of_promises(report: Audit) -> list[str]:
-    sentences = [*report.guessed, *worst_cases(report)]
+    sentences: list[str] = []
     few = [p for p in report.promises if 0 < p.rows < FEW_ROWS]
     if few:
         named = "; ".join(f"{p.words} ({p.rows})" for p in few[:LISTED])

@@ -2,39 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Self
-
-
-class MethodAndParameter:
-    """A method of an estimator that also has a parameter of the same name: both are kept.
-
-    scikit-learn stores a parameter as an attribute of the instance, which hides a method of that name.
-    A descriptor that can be set comes before the attributes of the instance. So ``model.certify`` is
-    always the method, and ``model.certify = 0.3`` sets the parameter. Its value stays in ``vars(model)``
-    as usual, so `clone`, `pickle` and `set_params` see nothing new. Only `get_params`, which reads
-    attributes, has to be overridden by the estimator.
-
-    >>> class Model:
-    ...     def share(self):
-    ...         return f"the method, the parameter is {vars(self)['share']}"
-    ...
-    ...     share = MethodAndParameter(share)
-    >>> model = Model()
-    >>> model.share = 0.3
-    >>> model.share()
-    'the method, the parameter is 0.3'
-    """
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self.method, self.name, self.__doc__ = method, method.__name__, method.__doc__
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self.method if instance is None else self.method.__get__(instance, owner)
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        vars(instance)[self.name] = value
 
 
 class Adjustable:

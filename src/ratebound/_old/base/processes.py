@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, ClassVar, TypeVar
@@ -124,42 +124,6 @@ def alone() -> Iterator[None]:
         yield
     finally:
         _alone.reset(before)
-
-
-def in_collective() -> bool:
-    """Whether the processes are XGBoost's collective, in which it adds up whatever it trains.
-
-    >>> in_collective()
-    False
-    """
-    return isinstance(_group(joined=True), _XGBoost)
-
-
-def in_turn(function: Callable[[Given], Value], values: Iterable[Given]) -> list[Value]:
-    """The function of each value; with N processes each works out every N-th, also if they are `alone`.
-
-    An error of one process is raised in all of them, so that none waits for it.
-
-    >>> in_turn(abs, [3, -4])
-    [3, 4]
-    """
-    group = _group(joined=True)
-    if group is None:
-        return [function(value) for value in values]
-    own: dict[int, Any] = {}
-    failed: Exception | None = None
-    for place, value in enumerate(values):
-        if place % group.size == group.rank and failed is None:
-            try:
-                own[place] = function(value)
-            except Exception as error:
-                failed = error
-    every = group.gathered((own, failed))
-    for _, why in every:
-        if why is not None:
-            raise why
-    whole = {place: each for part, _ in every for place, each in part.items()}
-    return [whole[place] for place in sorted(whole)]
 
 
 class _Group(ABC):

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 from ratebound._old.base.processes import is_first
@@ -21,23 +20,6 @@ AFTER = 2.0  # seconds until the first line; the wait doubles with each further 
 Listener = Callable[[int, int, str], None]  # how many of how many are done, and of what
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 _working: ContextVar[bool] = ContextVar("working", default=False)
-
-
-@dataclass(frozen=True)
-class TimeLimit:
-    """How much of `max_time` is left."""
-
-    max_time: float | None
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def left(self) -> float | None:
-        """Seconds left; None if there is no limit."""
-        return None if self.max_time is None else max(self.max_time - time.monotonic() + self.started, 0)
-
-    def part(self, share: float) -> float | None:
-        """A share of the time left."""
-        return None if self.left is None else share * self.left
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,7 +27,6 @@ from ratebound._old.auditing.judged import (
 from ratebound._old.auditing.tally import (
     Tally,
     counted,
-    over_of,
     rows_behind,
     rows_showing,
     smallest_behind,
@@ -39,18 +37,16 @@ from ratebound._old.base.checks import check_number
 from ratebound._old.base.progress import working
 from ratebound._old.certifying._bounds import Aim
 from ratebound._old.certifying._means import means, proportions, unbounded
-from ratebound._old.certifying._tests import spread, tested
-from ratebound._old.problem.guessing import copied_by, with_known_groups
+from ratebound._old.certifying._tests import tested
 from ratebound._old.problem.population import Population
 from ratebound._old.problem.problem import Asked, Problem, as_problem
 from ratebound._old.problem.spelling_out import spelled_out
 from ratebound._old.rates.demands import demands, is_even
-from ratebound._old.rates.expressions import FIRST, Constraint, Expression, OfScores, Rate, Ratio
+from ratebound._old.rates.expressions import FIRST, Constraint, Expression, OfScores, Ratio
 from ratebound._old.rates.general import refuse_general
-from ratebound._old.rates.guesses import Guessed, speaks_of
-from ratebound._old.rates.named import error_rate, positive_rate
+from ratebound._old.rates.named import positive_rate
 from ratebound._old.rates.ranges import Parity
-from ratebound._old.rates.subsets import Name, column_text, columns_in
+from ratebound._old.rates.subsets import Name, column_text
 from ratebound._old.solution.certificate import Certificate, Certified
 
 LEAVE_OUT = "Leave it out of the problem given here"
@@ -134,18 +130,9 @@ def certify(
     model, population = given_decisions("certify", model, population, decisions, rows, others)
     check_given("certify", problem, model, population, others)
     refuse_general(problem.subject_to, "a certificate", f"{LEAVE_OUT}, and audit it: rb.audit.")
-    if population.paired:
-        raise ValueError(
-            "certify tests decisions on rows that were drawn independently, and pairs share rows, so "
-            "that none of its tests is valid for them. rb.audit(problem, ranker, pairs) has intervals "
-            "for pairs, which are not a proof"
-        )
     check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
     check_key("certify", key, model, population, in_expectation)
     people = among_trained(model, {FIRST: population, **others})
-    if copied_by(problem) is not None:
-        return _without_guesses(problem, model, people, confidence, in_expectation, key)
-    people = with_known_groups(problem, people, CERTIFIED)
     problem = spelled_out(problem, people, CERTIFIED)
     levels = problem.constraints if not problem.leveled else ()
     problem, known = counted_as_trained(problem.asked, model)
@@ -172,84 +159,7 @@ def certify(
             CERTIFIED if name == FIRST else name: lines.size for name, lines in tally.lines.items()
         },
         promises=_judged(outcomes, aim.delta),
-        guessed=tuple(each.assumed for each in problem.guessed),
     )
-
-
-def _without_guesses(
-    problem: Problem,
-    model: Any,
-    people: dict[str, Population],
-    confidence: float,
-    in_expectation: bool,
-    key: Name | None,
-) -> Certificate:
-    """The certificate of a problem whose groups are known by probabilities, which no row shows right.
-
-    Promises that name such a group are refused, with how many rows with known groups it would take, if
-    the probabilities are right; the others are tested on the rows as they are.
-    """
-    (each,) = (each for each in problem.guessed if each.level == "calibrated")
-    copies = with_known_groups(problem, people, CERTIFIED)
-    problem = counted_as_trained(spelled_out(problem, copies, CERTIFIED).asked, model)[0]
-    others = tuple(way for way in problem.guessed if way is not each)
-    unnamed = [promise for promise in problem.subject_to if not speaks_of(promise, each.column)]
-    plain = problem.promising(unnamed).known_by(others)
-    if each.column in {name for rate in problem.objective.rates for name in columns_in(rate.subset)}:
-        plain = plain.derived(error_rate(), plain.subject_to, "minimize")  # which is not certified
-    tested_ones = certify(
-        plain,
-        model,
-        people[FIRST],
-        confidence=confidence,
-        in_expectation=in_expectation,
-        key=key,
-        **{name: other for name, other in people.items() if name != FIRST},
-    )
-    certified = model if in_expectation else as_deployed(model, key)
-    tally = tallied(judged(certified), copies, places_of(problem), first=CERTIFIED)
-    own = {promise.constraint: promise for promise in tested_ones.promises}
-    aim = Aim(1.0 - confidence, len(problem.subject_to))
-    refused = {
-        promise: _refused(promise, _audit_asked_for(promise, each, tally, len(people[FIRST]), aim))
-        for promise in problem.subject_to
-        if isinstance(promise, Constraint | Parity) and speaks_of(promise, each.column)
-    }
-    return replace(
-        tested_ones,
-        promises=(*own.values(), *refused.values()),
-        guessed=tuple(way.assumed for way in problem.guessed),
-    )
-
-
-def _audit_asked_for(
-    promise: Constraint | Parity, each: Guessed, tally: Tally, rows: int, aim: Aim
-) -> str:
-    """Why a promise about probabilities is not certified, and how many audited rows it would take."""
-    why = (
-        f"{each.column} is known by probabilities, which are assumed and not shown: certify it on rows "
-        "drawn at random whose true group is known"
-    )
-    if (
-        not isinstance(promise, Constraint)
-        or nobody_counted(promise, tally)
-        or _untestable(promise, tally)
-    ):
-        return why
-    room = room_of(promise)
-    needed = spread(means(tally, room), room.constant, aim)
-    behind = rows_behind(tally, room.rates)
-    shown = rows_showing(total(tally, room), needed, behind)
-    if shown is None:
-        return f"{why}; at these rates it is not kept, and no number of them would show it"
-    weighed = min(_weight_behind(tally, rate) for rate in room.rates)
-    count = math.ceil(shown / behind * max(behind / weighed, 1.0) * rows)
-    return f"{why}, about {count:,} of them if the probabilities are right"
-
-
-def _weight_behind(tally: Tally, rate: Rate) -> float:
-    lines = tally[rate.population]
-    return float(lines.total[lines.inside(over_of(rate, tally.classes))].sum())
 
 
 def _testable(
@@ -266,22 +176,6 @@ def _testable(
             yield promise
         else:
             yield from ends if proportions(tally, promise) is None else [promise]
-
-
-def outlook(problem: Problem, tally: Tally, confidence: float) -> float:
-    """The room that decisions leave on some rows, as a multiple of what a certificate is likely to need.
-
-    It is the smallest over all promises; no p-value is computed.
-    """
-    aim = Aim(1.0 - confidence, len(problem.constraints))
-    ratios = [math.inf]
-    for constraint in problem.constraints:
-        if nobody_counted(constraint, tally) or _untestable(constraint, tally):
-            return 0.0
-        room = room_of(constraint)
-        needed, own = spread(means(tally, room), room.constant, aim), total(tally, room)
-        ratios.append(own / needed if needed > 0 else math.inf)
-    return min(ratios)
 
 
 def _check_unseen(problem: Problem, model: Any, people: dict[str, Population]) -> bool:

@@ -19,6 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ratebound._bridge import accept
 from ratebound._old.auditing.report import plain
 from ratebound._old.base import document as doc
 from ratebound._old.base.checks import check_number, nearest
@@ -60,14 +61,13 @@ from ratebound._old.certifying._watching import (
 from ratebound._old.certifying._watching import Alarm as Alarm
 from ratebound._old.certifying._wealth import evidence
 from ratebound._old.problem.frames import as_array, columns_by_name, is_missing, length
-from ratebound._old.problem.guessing import copied_by
 from ratebound._old.problem.labels import Labels, labels_of, with_referral
 from ratebound._old.problem.problem import Asked, Problem, as_problem, from_plain, to_plain
 from ratebound._old.rates.expressions import FIRST, Constraint
 from ratebound._old.rates.general import refuse_general
-from ratebound._old.rates.kinds import KINDS, TWO, Classes, check_decided, label_classes, referral_of
+from ratebound._old.rates.kinds import TWO, Classes, check_decided, label_classes, referral_of
 from ratebound._old.rates.ranges import Parity
-from ratebound._old.rates.subsets import Name, Value, column_text, plain_value
+from ratebound._old.rates.subsets import Name, Value, plain_value
 from ratebound._old.tables.bins import Bins
 
 VERDICT = doc.Head("verdict", "verdict")
@@ -169,11 +169,6 @@ class Monitor(Documented):
         remedy = "Leave it out of the problem given here, and audit it now and then: rb.audit."
         refuse_general(problem.subject_to, "a monitor, which sees decisions,", remedy)
         check_number("confidence, a probability such as 0.95,", confidence, above=0, below=1)
-        if any(KINDS[rate.kind].pairs for rate in problem.rates):
-            raise ValueError(
-                "a monitor counts decisions on single rows, but ranked_right counts pairs: audit a "
-                "ranker on new rows now and then, ranker.audit(X, y)"
-            )
         if not (promises := _promises(problem)):
             raise ValueError("the problem makes no promises, so there is nothing to watch")
         self.problem = problem
@@ -348,8 +343,7 @@ class Monitor(Documented):
         self, decisions: Any, labels: Any, columns: Any, strata: Sequence[str] | None = None
     ) -> StreamBatch:
         """Rows as promises read them."""
-        columns_of = {name for rate in self.problem.rates for name in (rate.versus, rate.expert)}
-        existing = {name for name in columns_of if name is not None}
+        existing = {rate.versus for rate in self.problem.rates if rate.versus is not None}
         how = (_labels(self.positive, self.classes), sorted(existing))
         return read_batch(decisions, labels, columns, *how, self.strata if strata is None else strata)
 
@@ -653,17 +647,6 @@ class Monitor(Documented):
 def _promises(problem: Problem) -> tuple[Constraint | Parity, ...]:
     """The promises; a comparison of two ratios stays as written, not at a level."""
     asked = problem.asked
-    for each in asked.guessed:
-        if each.level == "calibrated" and copied_by(asked) is not None:
-            raise ValueError(
-                f"{each}: a monitor is as exact as a certificate, and probabilities are assumed: watch "
-                "promises that name no guessed group, or rows whose group is known"
-            )
-        if each.level == "audited":
-            raise ValueError(
-                f"{each}: a monitor takes the group itself: leave guessed= out, and give update() "
-                f"the column {column_text(each.column)} with the values of audited rows"
-            )
     asked.at_levels(dict.fromkeys(asked.leveled)).constraints  # noqa: B018  # goals have no groups yet
     return tuple(each for each in asked.subject_to if isinstance(each, Constraint | Parity))
 
@@ -711,7 +694,8 @@ def _bins_of(training: Any) -> tuple[Bins, ...]:
     """The bins of a model's features, with counts of its training rows."""
     if training is None:
         return ()
-    encoding = getattr(getattr(training, "solution_", training), "encoding", None)
+    model = accept(training)
+    encoding = getattr(model, "encoding", None)
     if encoding is None or not encoding.bins:
         raise ValueError(
             "training= takes a model that was fitted on a DataFrame, which knows how its training rows "

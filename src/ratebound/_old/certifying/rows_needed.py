@@ -17,16 +17,13 @@ from ratebound._old.certifying._bounds import Aim, bets, normal
 from ratebound._old.certifying._means import Mean, means, same_once, unbounded
 from ratebound._old.certifying._tests import arranged, fixed, threshold, without_constants
 from ratebound._old.certifying.certify import nobody_counted, room_of
-from ratebound._old.problem.guessing import with_known_groups, without_copies
-from ratebound._old.problem.population import Population, check_single
-from ratebound._old.problem.problem import Asked, Problem, as_problem
+from ratebound._old.problem.population import Population
+from ratebound._old.problem.problem import Asked, as_problem
 from ratebound._old.problem.spelling_out import spelled_out
 from ratebound._old.rates.demands import is_even
 from ratebound._old.rates.expressions import FIRST, Constraint, Expression, OfScores, Ratio
 from ratebound._old.rates.general import refuse_general
-from ratebound._old.rates.guesses import speaks_of
 from ratebound._old.rates.kinds import is_count
-from ratebound._old.rates.ranges import Parity
 
 MARGINS = (0.01, 0.02, 0.05)  # of rates; of counts, per row that they are out of
 HEADS = heads("promise", "with a margin", "rows here", "rows needed", "in all")
@@ -149,16 +146,12 @@ def rows_needed(
     for name, given in {"the second argument": population, **others}.items():
         if not isinstance(given, Population):
             raise TypeError(f"rows_needed: {name} must be a rb.Population, got {type(given).__name__}")
-    check_single("rows_needed", [population], "rb.audit has intervals of rates of pairs")
     for name, value in {"confidence": confidence, "power": power, "rate": rate}.items():
         check_number(f"{name}, a probability such as 0.8,", value, above=0, below=1)
-    copies = with_known_groups(problem, {FIRST: population, **others})
-    problem = spelled_out(problem, copies)
-    people = {name: without_copies(each) for name, each in copies.items()}
-    assumed = _assumed(problem)
-    told = problem.promising([each for each in problem.subject_to if each not in assumed])
-    undecided = tallied(NOBODY, people, places_of(told), first=FIRST)
-    missing = measurable(told, undecided, (), FIRST)[1] | assumed
+    people = {FIRST: population, **others}
+    problem = spelled_out(problem, people)
+    undecided = tallied(NOBODY, people, places_of(problem), first=FIRST)
+    missing = measurable(problem, undecided, (), FIRST)[1]
     aim = Aim(1.0 - confidence, len(problem.constraints), power)
     needs = []
     for constraint in problem.constraints:
@@ -167,13 +160,6 @@ def rows_needed(
             needed = Needed(constraint, each, 0, None, None, why)
             needs.append(needed if why else _needed(needed, undecided, aim, rate))
     return RowsNeeded(confidence, power, tuple(needs))
-
-
-def _assumed(problem: Problem) -> dict[Constraint | Parity, str]:
-    """Promises about groups that are known by probabilities, which no number of such rows certifies."""
-    columns = [each.column for each in problem.guessed if each.level == "calibrated"]
-    why = "probabilities are assumed, not shown: give rows whose group is known, without guessed="
-    return {each: why for each in problem.constraints for name in columns if speaks_of(each, name)}
 
 
 def _margins(margin: Margin | None, constraint: Constraint, tally: Tally) -> list[float]:

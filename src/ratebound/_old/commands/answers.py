@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 IN_PYTHON = {  # remedies, and their names on the command line
     "rb.inspect(X)": "ratebound inspect",
-    "pass groups=np.arange(len(X))": "give --groups a column that tells them apart",
+    "pass clusters=np.arange(len(X))": "give --groups a column that tells them apart",
 }
 
 
@@ -71,10 +71,10 @@ def _for_command_line(words: str) -> str:
 
 
 def failing(report: Audit, feasible: bool, fail_on: str) -> bool:
-    """Whether the command fails: by training alone, by a promise shown broken, or by one not shown.
+    """Whether the command fails: by training alone, by a violated constraint, or by one not shown.
 
-    A promise that is broken on these rows, but not beyond its interval, may hold on new rows. If no
-    promise could be measured, nothing was checked.
+    A constraint that is violated on these rows, but not beyond its interval, may hold on new rows. If
+    no constraint could be measured, nothing was checked.
     """
     if fail_on == "training":
         return not feasible

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ratebound._old.base.processes import is_first
 from ratebound._old.commands.answers import note, one_notice, tell
 from ratebound._old.commands.folders import check_files
-from ratebound._old.commands.together import joined
 from ratebound._old.tables.contents import contents
 from ratebound._old.tables.converting import convert as convert_files
 from ratebound._old.tables.converting import converted
@@ -24,15 +22,9 @@ def convert(
     json: str | None = None,
     quiet: bool = False,
 ) -> int:
-    """Write Parquet files and name them; of several processes (``torchrun``), only the first does."""
-    with joined():
-        return _converted(data, out, Reading(sep, encoding, header), json, quiet) if is_first() else 0
-
-
-def _converted(
-    data: Sequence[str], out: Path | None, reading: Reading, json: str | None, quiet: bool
-) -> int:
+    """Write Parquet files and name them."""
     check_files({"--out": out, "--json": json}, data)
+    reading = Reading(sep, encoding, header)
     progress = not quiet
     with one_notice():
         if out is None:

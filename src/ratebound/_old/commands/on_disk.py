@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ratebound._old.base.processes import gathered
 from ratebound._old.commands.answers import note
 from ratebound._old.problem.frames import as_array, is_missing
 from ratebound._old.problem.population import Population
@@ -59,15 +58,15 @@ def labels_in(rows: Parquet, label: str, drop: bool = False) -> list[Any]:
         lacking += column.null_count
         values = as_array(column.unique())
         labels |= dict.fromkeys(values[~is_missing(values)].tolist())
-    total, many = sum(gathered(lacking)), sum(gathered(len(rows)))
-    if total and not drop:
+    count = f"{lacking:,} of {len(rows):,} rows"
+    if lacking and not drop:
         raise ValueError(
-            f"{rows.groups.name}: label column {label!r} is missing in {total:,} of {many:,} rows: "
-            "fill them in, or leave those rows out with --drop-unlabelled"
+            f"{rows.groups.name}: label column {label!r} is missing in {count}: fill them in, or leave "
+            "those rows out with --drop-unlabelled"
         )
-    if total:
-        note(f"{total:,} of {many:,} rows of {rows.groups.name} have no label and are left out")
-    return list(dict.fromkeys(value for part in gathered(list(labels)) for value in part))
+    if lacking:
+        note(f"{count} of {rows.groups.name} have no label and are left out")
+    return list(labels)
 
 
 def labelled_on_disk(

@@ -1,17 +1,20 @@
-"""What promises require of the tables: the populations, and the columns that hold texts."""
+"""What constraints require of the tables: the populations, and the columns that hold texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from ratebound._bridge import accept
 from ratebound._old.base.checks import nearest
 from ratebound._old.commands.runs import Run
-from ratebound._old.problem.problem import Problem
+from ratebound._old.problem.population import Population
 from ratebound._old.rates.costs import cost_columns
 from ratebound._old.rates.expressions import FIRST
-from ratebound._old.rates.guesses import Guessed, as_guessed, read_guessed
 from ratebound._old.rates.subsets import Compare, In, leaves
 from ratebound._old.tables.texts import Kind
+from ratebound.problem.problem import Problem
+from ratebound.rates.sums import Constraint, Rate
 
 # The other arguments of the Python functions that take populations by name.
 TAKEN = (
@@ -33,25 +36,37 @@ TAKEN = (
 )
 
 
-def stated(run: Run) -> Problem:
-    """The promises; every population that they name must be given."""
+def read_problem(run: Run) -> Problem:
+    """Return the objective and the constraints; every population that they name must be given."""
     if run.minimize is not None and run.maximize is not None:
         raise ValueError("a model has one objective: give --minimize or --maximize, not both")
-    minimize = "error_rate()" if run.minimize is None and run.maximize is None else run.minimize
+    minimize = run.minimize
+    if run.minimize is None and run.maximize is None:
+        minimize = "error_rate()"
     problem = Problem(minimize, run.require, maximize=run.maximize)
     check_populations(problem, run.population)
     return problem
 
 
-def ways_of(run: Run) -> tuple[Guessed, ...]:
-    """How guessed or missing columns are known."""
-    try:
-        return as_guessed(map(read_guessed, run.guessed))
-    except ValueError as error:
-        raise ValueError(f"--guessed: {error}") from None
+def count_all_rows(problem: Problem, populations: Mapping[str, Population]) -> Problem:
+    """Return the problem whose counts are of all these rows, whichever part of them is counted."""
+
+    def scale(rate: Rate) -> Rate:
+        if rate.among is not None or rate.option("per") is not None:
+            return rate
+        total = populations[rate.population].total_weight
+        return rate.with_options(per=int(total) if total.is_integer() else total)
+
+    constraints: list[Any] = []
+    for constraint in problem.constraints:
+        if isinstance(constraint, Constraint) and not constraint.sum.nonlinear:
+            constraint = constraint.map(scale)
+        constraints.append(constraint)
+    objective: dict[str, Any] = {problem.sense: problem.objective}
+    return Problem(subject_to=constraints, levels=problem.levels, **objective)
 
 
-def check_populations(problem: Problem, others: Iterable[str]) -> None:
+def check_populations(problem: Any, others: Iterable[str]) -> None:
     """Raise unless every population that is named is given, and `others` can have these names."""
     others = list(others)
     for name in others:
@@ -60,7 +75,7 @@ def check_populations(problem: Problem, others: Iterable[str]) -> None:
                 f"--population {name}=...: a name has letters, digits and underscores only, and must "
                 f"not be one of {', '.join(TAKEN)}"
             )
-    for rate in problem.rates:
+    for rate in accept(problem).rates:
         if rate.on not in (None, FIRST, *others):
             raise ValueError(
                 f"{rate}: population {rate.on!r} is not given{nearest(str(rate.on), others)} Add "
@@ -68,10 +83,10 @@ def check_populations(problem: Problem, others: Iterable[str]) -> None:
             )
 
 
-def compared_columns(problem: Problem) -> dict[str, Kind]:
+def compared_columns(problem: Any) -> dict[str, Kind]:
     """The columns that are compared only with texts or, like columns of costs, only with numbers."""
     said: dict[str, set[Kind]] = {}
-    for rate in problem.rates:
+    for rate in accept(problem).rates:
         for name in cost_columns(rate):
             said.setdefault(str(name), set()).add("number")
         for condition in leaves(rate.subset):

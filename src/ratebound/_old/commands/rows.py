@@ -11,27 +11,30 @@ import numpy as np
 from ratebound._old.base.checks import nearest
 from ratebound._old.base.types import Array
 from ratebound._old.commands.answers import note
-from ratebound._old.commands.on_disk import header, labelled_on_disk, labels_in, on_disk, opened, sampled
+from ratebound._old.commands.on_disk import on_disk, sampled
 from ratebound._old.commands.promises import compared_columns
 from ratebound._old.commands.runs import Run
 from ratebound._old.problem.frames import distinct, is_missing, some
 from ratebound._old.problem.labels import (
     FEW_CLASSES,
     ROWS_PER_CLASS,
+    class_array,
     labels_of,
     reads_like_no,
     with_referral,
 )
 from ratebound._old.problem.population import Population
-from ratebound._old.problem.problem import Problem
 from ratebound._old.rates.kinds import label_classes, referral_of
 from ratebound._old.rates.subsets import column_text, value_text
 from ratebound._old.tables.cells import MISSING_MARKS
 from ratebound._old.tables.fitting import column_statistics, planned_columns
 from ratebound._old.tables.parquet import Parquet
-from ratebound._old.tables.table import Table, read_table
+from ratebound._old.tables.table import Table, as_texts, read_table
 from ratebound._old.tables.texts import Kind, Reading
 from ratebound._old.tables.treatments import Features, summed_up
+from ratebound.problem.population import Population as NewPopulation
+from ratebound.problem.problem import Problem
+from ratebound.rates.sums import FIRST
 
 OBVIOUS = (["0", "1"], ["0.0", "1.0"], ["-1", "1"], ["-1.0", "1.0"], ["false", "true"])  # no, then yes
 
@@ -40,28 +43,38 @@ OBVIOUS = (["0", "1"], ["0.0", "1.0"], ["-1", "1"], ["-1.0", "1.0"], ["false", "
 class Given:
     """All the rows that a run names."""
 
-    people: Population
-    others: dict[str, Any]  # further populations, by their names
+    populations: dict[str, Population]  # the first is the table to train on
     classes: tuple[Any, ...]  # the names of decisions; with two, no and then yes
     features: Features  # what the model may see
     name: str  # the table's name in errors
     run: Run  # it names the table's columns
 
+    @property
+    def people(self) -> Population:
+        """The rows of the first population."""
+        return self.populations[FIRST]
 
-def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
+    @property
+    def others(self) -> dict[str, Any]:
+        """The other populations by name."""
+        return {name: rows for name, rows in self.populations.items() if name != FIRST}
+
+    def with_rows(self, populations: dict[str, Population]) -> Given:
+        """Return the same for other rows."""
+        return replace(self, populations=populations)
+
+
+def read_given(run: Run, problem: Problem) -> Given:
     """The tables of a run; the labels in the first one are the classes.
 
-    With `sample`, rows that stay on disk are given as a sample in memory.
+    Rows that stay on disk are given as a sample in memory.
     """
     label = run.label
     if label is None:
         raise ValueError("which column is the label? Give --label, or key 'label' in a run file")
     compared = compared_columns(problem)  # a code that is compared with numbers is read as a number
     codes = {n: kind for n, kind in coded(run).items() if compared.get(n) != "number"}
-    stored = on_disk(run.data, run.on_disk)
-    if stored and not sample:
-        return _given_on_disk(run, codes)
-    if stored:
+    if on_disk(run.data, run.on_disk):
         table = sampled(Parquet(list(run.data)), run.seed)
     else:
         table = read_noted(run.data, codes, run.reading)
@@ -70,43 +83,39 @@ def read_given(run: Run, problem: Problem, *, sample: bool = False) -> Given:
     classes, features = classes_of(table, label, run.positive), visible(table, run)
     tell_classes(label, run.positive, classes)
     classes = _or_referred(run, classes)
-    people = labelled(table, label, classes, run.weight)
+    populations = {FIRST: labelled(table, label, classes, run.weight)}
     check_known(table, run)
-    others = {}
     for name, path in run.population.items():
         other = read_noted([path], table.kinds | codes, run.reading)
         _check_alike(other, table, features.chosen(table.columns))
-        others[name] = labelled(other, label, classes, run.weight, other=True)
-    return Given(people, others, classes, features, table.name, run)
+        populations[name] = labelled(other, label, classes, run.weight, other=True)
+    return Given(populations, classes, features, table.name, run)
 
 
-def _given_on_disk(run: Run, codes: Mapping[str, Kind]) -> Given:
-    """The same for rows that stay on disk; other tables may be in memory."""
-    whole = opened(run.data, run.on_disk)
-    table = header(whole)
-    run = naming(run, table.columns)
-    assert run.label is not None
-    table.check(run.label, "label")
-    labels = labels_in(whole, run.label, run.drop_unlabelled)
-    classes = classes_among(labels, len(whole), table.name, run.label, run.positive)
-    tell_classes(run.label, run.positive, classes)
-    classes = _or_referred(run, classes)
-    check_known(table, run)
-    wanted = visible(table, run)
-    seen = wanted.chosen(table.columns)
-    drop = run.drop_unlabelled
-    people = labelled_on_disk(run.data, seen, run.label, classes, run.weight, drop)
-    others = {}
-    for name, path in run.population.items():
-        if on_disk([path], False):
-            own = header(opened([path], False)).columns
-            label, weight = (each if each in own else None for each in (run.label, run.weight))
-            others[name] = labelled_on_disk([path], seen, label, classes, weight, drop)
-        else:
-            other = read_noted([path], codes, run.reading)
-            others[name] = labelled(other, run.label, classes, run.weight, other=True)
-    features = Features(run.features, (), [name for name in run.categorical if name in seen])
-    return Given(people, others, classes, features, table.name, run)
+def list_fit_arguments(rows: Population, given: Given) -> tuple[Any, Any, dict[str, Array], Any]:
+    """Return what `fit` takes: the table that the model sees, labels, columns and weights."""
+    table = rows.X
+    visible_columns = {}
+    for name in given.features.chosen(given.people.X.columns):
+        table.check(name, "feature")
+        is_code = name in given.features.categorical
+        visible_columns[name] = as_texts(table[name]) if is_code else table[name]
+    labels = None if rows.y is None else class_array(given.classes)[rows.y.astype(np.intp)]
+    return Table(visible_columns, table.name), labels, table.values, rows.weights
+
+
+def as_new_population(rows: Population, given: Given) -> NewPopulation:
+    """Return rows as constraints see them, with the features that the model sees."""
+    X, labels, columns, weights = list_fit_arguments(rows, given)
+    refer = referral_of(given.classes)
+    return NewPopulation(
+        X,
+        labels,
+        columns,
+        weights,
+        classes=label_classes(given.classes),
+        refer=None if refer is None else str(refer),
+    )
 
 
 def _check_alike(other: Table, table: Table, seen: Sequence[str]) -> None:

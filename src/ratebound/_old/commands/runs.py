@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ratebound._old.base.checks import nearest
-from ratebound._old.base.choices import CONFIDENCE, FAIL_ON, METHODS, MODELS, PLAYERS, SOLUTIONS
+from ratebound._old.base.choices import CONFIDENCE, FAIL_ON, MODELS
 from ratebound._old.solution.files import NAME
 from ratebound._old.tables.contents import STANDARD_INPUT
 from ratebound._old.tables.texts import Reading
@@ -29,7 +29,6 @@ class Run:
     positive: Any = None  # the label that means yes; if not given, the last in sorted order
     refer: str | None = None  # the name of the decision that refers a row to a person
     require: tuple[str, ...] = ()
-    guessed: tuple[str, ...] = ()  # how guessed or missing groups are known
     minimize: str | None = None  # error_rate(), if nothing is maximized either
     maximize: str | None = None
     model: str = "linear"
@@ -39,26 +38,19 @@ class Run:
     known: tuple[str, ...] | None = None  # the columns to set thresholds by
     weight: str | None = None
     groups: str | None = None  # the column that says which rows belong together
-    population: dict[str, str] = field(default_factory=dict)  # others that promises name: on="..."
+    population: dict[str, str] = field(default_factory=dict)  # others, named by on="..."
     drop_unlabelled: bool = False  # leave out rows without a label
     sep: str | None = None
     encoding: str | None = None
     header: bool | None = None
-    on_disk: bool = False  # leave rows on disk, and read some at a time
-    confidence: float | None = (
-        CONFIDENCE  # the confidence that the promises hold on new rows; None for these rows
-    )
-    method: str = "auto"
+    on_disk: bool = False  # learn from a sample of rows that stay on disk
+    confidence: float | None = CONFIDENCE  # that all constraints hold on new rows
     certify: float | None = None  # share of the rows to certify on
     holdout: float = 0.2
-    holdout_by_label: bool = False  # the same rows, whatever is promised
+    holdout_by_label: bool = False  # the same rows for any constraints
     seed: int = 0
-    epochs: int | None = None
     max_time: float | None = None
     force: bool = False  # replace a model that is in `out` already
-    resume: bool = False  # continue an interrupted run from its files in `out`
-    player: str = "auto"
-    solution: str = "shrink"
     fail_on: str = "broken"
     json: str | None = None  # a path, or "-"
     html: Path | None = None  # only inspecting writes it
@@ -111,7 +103,6 @@ KEYS: dict[str, tuple[str, Check]] = {  # the values of each, in words and as a 
     ),
     "refer": ("the name of a referral", _is_text),
     "require": ("a constraint in quotes, or a list of them", _is_texts),
-    "guessed": ("words such as 'race: p_black, p_white', or a list of them", _is_texts),
     "minimize": ("a rate, or what is made of rates, in quotes", _is_text),
     "maximize": ("a rate, or what is made of rates, in quotes", _is_text),
     "model": _one_of(MODELS),
@@ -131,23 +122,18 @@ KEYS: dict[str, tuple[str, Check]] = {  # the values of each, in words and as a 
         "a probability between 0 and 1, or 'none'",
         lambda v: v == "none" or (_is_number(v) and 0 < v < 1),
     ),
-    "method": _one_of(METHODS),
     "certify": ("a share of the rows between 0 and 1", lambda v: _is_number(v) and 0 < v < 1),
     "holdout": ("a share of the rows, from 0 to below 1", lambda v: _is_number(v) and 0 <= v < 1),
     "holdout_by_label": ("true or false", _is_truth),
     "seed": ("a whole number from 0 on", lambda v: _is_whole(v) and 0 <= v < 2**32),
-    "epochs": ("a whole number from 1 on", lambda v: _is_whole(v) and v >= 1),
     "max_time": ("a number of seconds above 0", lambda v: _is_number(v) and v > 0),
     "force": ("true or false", _is_truth),
-    "resume": ("true or false", _is_truth),
-    "player": _one_of(PLAYERS),
-    "solution": _one_of(SOLUTIONS),
     "fail_on": _one_of(FAIL_ON),
     "json": ("a path, or '-'", _is_text),
     "html": ("a path", _is_text),
     "quiet": ("true or false", _is_truth),
 }
-LISTS = ("data", "require", "guessed", "features", "exclude", "categorical", "known")
+LISTS = ("data", "require", "features", "exclude", "categorical", "known")
 PATHS = ("out", "html")
 NUMBERS = ("certify", "holdout", "max_time")
 
@@ -287,7 +273,7 @@ class Use:
         )
 
 
-WHERE = ("out", "json", "html", "quiet", "resume", "force")  # these do not change the answer
+WHERE = ("out", "json", "html", "quiet", "force")  # these do not change the answer
 
 
 def as_command(name: str, request: Run | Use) -> str:
@@ -318,7 +304,7 @@ def _flags(key: str, value: Any) -> Iterator[str]:
     flag = f"--{key.replace('_', '-')}"
     if isinstance(value, bool) and key != "positive":
         yield flag if value else f"--no-{key}"
-    elif key in ("require", "guessed"):
+    elif key == "require":
         for words in value:
             yield from (flag, words)
     elif isinstance(value, dict):

@@ -1,70 +1,76 @@
-"""``ratebound train``: a table and its promises in; a model, its audit and a report out."""
+"""``ratebound train``: a table and its constraints in; a model, its audit and a report out."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from ratebound._bridge import make_policy
 from ratebound._old.auditing.auditing import audit
 from ratebound._old.auditing.provenance import SignOff
 from ratebound._old.auditing.report import Audit
 from ratebound._old.auditing.wording import summary
-from ratebound._old.base import processes
-from ratebound._old.base.progress import working
+from ratebound._old.base.progress import bar, working
 from ratebound._old.base.writing import write_whole
-from ratebound._old.commands.answers import failing, note, one_notice, tell
+from ratebound._old.commands.answers import failing, one_notice, tell
 from ratebound._old.commands.folders import check_files, check_folder, whole_folder
+from ratebound._old.commands.holdout import divide_rows
 from ratebound._old.commands.on_disk import files_of
-from ratebound._old.commands.promises import stated, ways_of
-from ratebound._old.commands.rows import Given, called, read_given, tell_columns
+from ratebound._old.commands.promises import count_all_rows, read_problem
+from ratebound._old.commands.rows import Given, called, list_fit_arguments, read_given, tell_columns
 from ratebound._old.commands.runs import Run, as_command
-from ratebound._old.commands.together import dealt_out, joined
-from ratebound._old.commands.unfinished import alone_in, forget, games_of, is_kept, tell_of_others
-from ratebound._old.problem.compiled import Compiled
-from ratebound._old.problem.compiling import compile, compile_again, divided, set_aside
-from ratebound._old.problem.guessing import as_given, copied_by, knowing
-from ratebound._old.problem.problem import Problem
-from ratebound._old.rates.expressions import FIRST
-from ratebound._old.rates.ranges import Parity
-from ratebound._old.solution.record import ASIDE
-from ratebound._old.solution.thresholds import known_groups
+from ratebound._old.estimators.policy import Policy
+from ratebound._old.rates.kinds import label_classes
 from ratebound._old.tables.contents import digest_of, digests_of
-from ratebound._old.tables.treatments import Features
+from ratebound.learning import learning
+from ratebound.learning.classifier import RateConstrainedClassifier
+from ratebound.problem.problem import Problem
+from ratebound.rates.sums import FIRST
 
-T = TypeVar("T")
 INTERRUPTED = 130
-EARLY = {"interrupted": "interrupted: this is the model so far", "time": "out of time"}
-GOES_ON = "the same command with --resume continues from there"
 FILES = ("model.safetensors", "report.html", "audit.json")
 
 
 def train(run: Run) -> int:
-    """Train, audit on held-out rows and write; the exit status says whether promises are broken there.
-
-    With several processes (``torchrun``) each has a share of the rows, and the first prints and writes.
-    """
-    with joined():
-        own = run if processes.is_first() else replace(run, quiet=True, json=None)
-        return processes.of_first(_trained(own))
-
-
-def _trained(run: Run) -> int:
-    out = _out(run)
+    """Train, audit on held-out rows and write; the exit status says if constraints are violated."""
+    out = _get_out(run)
     check_folder(out, FILES)
     check_files({"--json": run.json}, (*run.data, *run.population.values()))
-    stated(run)  # errors in the promises come first
+    read_problem(run)  # errors in the constraints come first
     _check_new(out, run)
-    return made(run, _written)
+    made = make(run)
+    made.write(out)
+    tell(_describe(made), _list_data(made), run.json)
+    if made.ended == "interrupted":
+        return INTERRUPTED
+    certificate = made.solution.record.certificate
+    is_uncertified = certificate is not None and not certificate.holds
+    is_feasible = made.model.status_.feasible
+    return int(is_uncertified or not is_feasible or failing(made.report, is_feasible, run.fail_on))
 
 
-def _out(run: Run) -> Path:
+def _get_out(run: Run) -> Path:
     if run.out is None:
         raise ValueError("where should the model go? Give --out, or key 'out' in a run file")
     return run.out
+
+
+def _check_new(out: Path, run: Run) -> None:
+    """Refuse to replace another model, unless that is asked for."""
+    present = [name for name in FILES if (out / name).exists()]
+    if present and not run.force:
+        raise ValueError(
+            f"--out {out}: {', '.join(present)} is there already: give another folder, or --force to "
+            "replace it"
+        )
+
+
+# --- training and audit ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +79,17 @@ class Made:
 
     run: Run
     model: Any  # the fitted estimator
-    solution: Any  # the part that is saved
+    solution: Policy  # the part that is saved
     report: Audit  # on the held-out rows
     trained_on: int  # rows
-    held: Compiled  # the rows it was audited on
-    games: Path  # what was kept during training
+    held: Given  # the rows it was audited on
+
+    @property
+    def ended(self) -> str:
+        """Why training ended: "interrupted", "time" or "done"."""
+        reasons = {learning.INTERRUPTED: "interrupted", learning.OUT_OF_TIME: "time"}
+        first = self.model.status_.remarks[:1]
+        return reasons.get(first[0], "done") if first else "done"
 
     def write(
         self, out: Path, signed: SignOff | None = None, others: Mapping[str, str] | None = None
@@ -86,7 +98,8 @@ class Made:
 
         A signed report names the digest of the model's file.
         """
-        title, report = f"Audit on {'held-out' if self.run.holdout else 'training'} rows", self.report
+        title = f"Audit on {'held-out' if self.run.holdout else 'training'} rows"
+        report = self.report
         others = {} if others is None else others
         with whole_folder(out, (*FILES, *others)) as folder:
             file = self.solution.save(folder)
@@ -99,70 +112,27 @@ class Made:
                 write_whole(folder / name, text.encode())
 
 
-def made(run: Run, then: Callable[[Made], T]) -> T:
-    """The result of `then` on the model that a run asks for, trained on some rows and audited on others.
-
-    Meanwhile no other process trains into the run's folder.
-    """
-    out, problem, ways = _out(run), stated(run), ways_of(run)
+def make(run: Run) -> Made:
+    """Return the model that a run asks for, trained on some rows and audited on others."""
+    problem = read_problem(run)
     with one_notice():
-        given = dealt_out(read_given(run, problem))
+        given = read_given(run, problem)
         run = given.run
-        problem = knowing(problem, ways, {FIRST: given.people, **given.others})
-        measurable = problem.at_levels(dict.fromkeys(problem.leveled))
-        fitting, aside = _parted(compile(measurable, given.people, **given.others), run)
-        # Ratios that are compared with ratios are compiled at levels, which training searches for.
-        compared = [promise for promise in problem.subject_to if isinstance(promise, Parity)]
-        promised = fitting.problem.promising([*fitting.problem.subject_to, *compared])
-        if not fitting.stored:
-            tell_columns(fitting.first.X, given.features)
-        games = games_of(run, out, fitting)
-        if run.resume:
-            tell_of_others(games)
-    with alone_in(out):
-        if not run.resume:
-            forget(games)
-        return then(_audited(run, given, fitting, aside, promised, games))
-
-
-def _check_new(out: Path, run: Run) -> None:
-    """Refuse to replace another model, unless that is asked for."""
-    there = [name for name in FILES if (out / name).exists()]
-    if there and not run.force and not run.resume:
-        raise ValueError(
-            f"--out {out}: {', '.join(there)} is there already: give another folder, --force to replace "
-            "it, or --resume to continue an interrupted run"
-        )
-
-
-def _audited(
-    run: Run, given: Given, fitting: Compiled, aside: Compiled, promised: Problem, games: Path
-) -> Made:
-    """Train, keeping partial results in `games`, and audit."""
-    try:
-        with one_notice() if fitting.stored else nullcontext():  # about columns, once they are read
-            model = _fitted(fitting, promised, given.features, run, games)
-    except (SystemExit, KeyboardInterrupt):  # it was terminated, or interrupted between two games
-        if processes.is_first() and is_kept(games):
-            note(f"what was trained so far is in {games}: {GOES_ON}")
-        raise
-    solution = replace(model.solution_, classes=given.classes)
+        tell_columns(given.people.X, given.features)
+        problem = count_all_rows(problem, given.populations)
+        training, held = divide_rows(given, problem)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the status says the same
+        model = _fit(training, problem)
+    solution = replace(make_policy(model), classes=given.classes)
+    certificate = solution.record.certificate
+    if certificate is not None:
+        solution = solution.recorded(certificate=replace(certificate, model="one model"))
     with working("auditing", not run.quiet):
         files = digests_of(files_of(run.data))
-        others: dict[str, Any] = {
-            name: as_given(rows, given.others[name]) for name, rows in aside.others.items()
-        }
-        people = as_given(aside.first, given.people)
-        report = audit(promised, solution, people, clusters=run.groups, **others)
-        # The model's provenance is its record.
-        audited = replace(report, provenance=None, card=None).to_dict()
-        recorded = {
-            "audited": audited,
-            "prices": solution.prices,
-            "pool": None,
-            "source": digest_of(files),
-        }
-        solution = solution.recorded(**recorded)
+        report = audit(solution.problem.asked, solution, held.people, clusters=run.groups, **held.others)
+        audited = replace(report, provenance=None, card=None)  # a model's provenance is its record
+        solution = solution.recorded(audited=audited.to_dict(), source=digest_of(files))
         report = report.made_by(
             as_command("train", run),
             files,
@@ -170,102 +140,85 @@ def _audited(
             label=run.label,
             model=solution,
         )
-    trained_on = len(as_given(fitting.first, given.people)) - solution.record.made.rows.get(ASIDE, 0)
-    return Made(run, model, solution, report, trained_on, aside, games)
+    trained_on = len(training.people)
+    if run.certify is not None:  # some of them were kept for the certificate
+        trained_on = solution.record.made.rows.get("trained on", trained_on)
+    return Made(run, model, solution, report, trained_on, held)
 
 
-def _written(own: Made) -> int:
-    """Write and tell; the exit status."""
-    run, model, solution, report = own.run, own.model, own.solution, own.report
-    if processes.is_first():
-        own.write(_out(run))
-    ended = model.trace_.ended
-    if ended not in EARLY:
-        forget(own.games)
-    words = _words(report, model, own.trained_on, run, is_kept(own.games))
-    tell(words, _data(report, solution, model, own.trained_on, run), run.json)
-    if ended == "interrupted":
-        return INTERRUPTED
-    certificate, feasible = solution.record.certificate, solution.status.feasible
-    uncertified = certificate is not None and not certificate.holds
-    return int(uncertified or not feasible or failing(report, feasible, run.fail_on))
+def _fit(training: Given, problem: Problem) -> Any:
+    run = training.run
+    populations = {
+        name: list_fit_arguments(rows, training) for name, rows in training.populations.items()
+    }
+    X, y, columns, weights = populations.pop(FIRST)
+    labels = label_classes(training.classes)
+    with _show_progress(run) as progress:
+        model = RateConstrainedClassifier(
+            objective=problem,
+            model=run.model,
+            confidence=run.confidence,
+            known=run.known,
+            refer=run.refer,
+            certify=run.certify,
+            features=run.features,
+            positive_label=labels[1] if len(labels) == 2 else None,
+            time_limit=run.max_time,
+            progress=progress,
+            random_state=run.seed,
+        )
+        model.fit(X, y, columns, weights, clusters=run.groups, **populations)
+        return model.set_params(progress=None)  # its record says how it was made
 
 
-def _parted(everyone: Compiled, run: Run) -> tuple[Compiled, Compiled]:
-    """Rows to train on and held-out rows, of every population; the same rows if none are held out.
+@contextmanager
+def _show_progress(run: Run) -> Iterator[Callable[[int, int], None]]:
+    """A function that shows how many models are learned."""
+    with ExitStack() as stack:
+        bars: list[Any] = []
 
-    Rows that belong together are on one side, as are copies of a row.
-    """
-    from ratebound._old.estimators.belonging import together
+        def update(done: int, total: int) -> None:
+            if not bars:
+                bars.append(stack.enter_context(bar(total, "fit", not run.quiet)))
+            bars[0].update()
 
-    groups = copied_by(everyone.problem) if run.groups is None else run.groups
-    told = run.confidence is not None
-    if not run.holdout:
-        together(everyone, groups, told=told)
-        return everyone, everyone
-    by = compile_again(everyone, Problem("error_rate()")) if run.holdout_by_label else everyone
-    belonging = together(by, groups, told=told)
-    known = None if not run.known else known_groups(run.known, everyone)[2]
-    try:
-        return divided(everyone, set_aside(by, run.holdout, run.seed, known, belonging))
-    except ValueError as error:
-        raise ValueError(
-            f"{error}; there are too few such rows for training and audit: change --holdout, or --seed"
-        ) from None
+        yield update
 
 
-def _fitted(fitting: Compiled, promised: Problem, features: Features, run: Run, games: Path) -> Any:
-    from ratebound._old.estimators.choices import Training
-    from ratebound._old.estimators.classifier import fitted
-
-    return fitted(
-        fitting,
-        promised,
-        groups=run.groups,
-        model=run.model,
-        player=run.player,
-        solution=run.solution,
-        features=features,
-        known=run.known,
-        confidence=run.confidence,
-        method=run.method,
-        certify=run.certify,
-        training=Training(epochs=run.epochs, max_time=run.max_time, folder=games),
-        verbose=not run.quiet,
-        random_state=run.seed,
-    )
+# --- the answer -----------------------------------------------------------------------------------
 
 
-def _words(report: Audit, model: Any, trained_on: int, run: Run, kept: bool) -> str:
-    early = EARLY.get(model.trace_.ended)
-    lines = [f"Training ended early, {early}{f'; {GOES_ON}' if kept else ''}."] if early else []
+def _describe(made: Made) -> str:
+    run, report, status = made.run, made.report, made.model.status_
     if run.quiet:
-        return "\n".join([*lines, f"{summary(report)}."])
-    lines += [f"{'Held-out' if run.holdout else 'Training'} rows:\n\n{report}\n"]
-    lines += [f"Training on {trained_on:,} rows: {model.status_}"]
-    certificate, sure = model.solution_.record.certificate, model.status_.confidence
+        early = [status.remarks[0]] if made.ended != "done" else []
+        return "\n".join([*early, f"{summary(report)}."])
+    lines = [f"{'Held-out' if run.holdout else 'Training'} rows:\n\n{report}\n"]
+    lines += [f"Training on {made.trained_on:,} rows: {status}"]
+    certificate = made.solution.record.certificate
     doubted = any(promise.verdict == "may not hold" for promise in report.promises)
-    if certificate is None and doubted and sure is not None:
+    if certificate is None and doubted and status.confidence is not None:
         audited = next(iter(report.populations.values()))
         lines += [
             f"“May not hold” is what the {audited:,} held-out rows can show alone. The confidence is "
-            f"training’s own estimate, from {trained_on:,} rows. Only a certificate is proof."
+            f"training’s own estimate, from {made.trained_on:,} rows. Only a certificate is proof."
         ]
     if certificate is not None:
         lines.append(f"\n{certificate}\n")
     return "\n".join([*lines, f"Written to {run.out}: {', '.join(FILES)}"])
 
 
-def _data(report: Audit, solution: Any, model: Any, trained_on: int, run: Run) -> dict[str, Any]:
-    """The same for programs."""
-    certificate = solution.record.certificate
+def _list_data(made: Made) -> dict[str, Any]:
+    """Return the same for programs."""
+    status = made.model.status_
+    certificate = made.solution.record.certificate
     return {
-        "feasible": solution.status.feasible,
-        "status": str(solution.status),
-        "ended": model.trace_.ended,
-        "rows": trained_on,
-        **called(solution.classes),
-        "audit": report.to_dict(),
+        "feasible": status.feasible,
+        "status": str(status),
+        "ended": made.ended,
+        "rows": made.trained_on,
+        **called(made.solution.classes),
+        "audit": made.report.to_dict(),
         "certificate": None if certificate is None else certificate.to_dict(),
-        "written": [str(Path(str(run.out)) / name) for name in FILES],
+        "written": [str(_get_out(made.run) / name) for name in FILES],
     }

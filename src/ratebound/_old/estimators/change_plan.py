@@ -517,10 +517,6 @@ def _check_promises(problem: Problem) -> None:
     if not problem.subject_to:
         raise ValueError("a plan needs at least one promise, such as 'recall() >= 0.9'")
     refuse_general(problem.subject_to, "a change plan", "Leave it out of the plan.")
-    if problem.guessed:
-        raise ValueError(
-            "a change plan certifies, but guessed groups rest on assumptions: leave guessed= out"
-        )
     for each in problem.subject_to:
         if not isinstance(each, Constraint | Parity):  # a goal has no groups yet
             continue

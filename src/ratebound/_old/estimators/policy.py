@@ -23,7 +23,6 @@ from ratebound._old.estimators.given import (
 )
 from ratebound._old.problem.frames import as_array, check_order
 from ratebound._old.problem.population import Population
-from ratebound._old.rates.kinds import KINDS
 from ratebound._old.rates.subsets import Name
 from ratebound._old.solution import files
 from ratebound._old.solution.mixture import Mixture
@@ -37,11 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Policy(Mixture):
-    """A mixture that takes tables and labels as the classifier does, before and after it is saved.
+    """A mixture that takes tables and labels as the classifier does that was saved.
 
-    `RateConstrainedClassifier` has one as `solution_`, and `rb.load` gives one. Rows may also be a
-    population, on disk or in memory, which is decided some rows at a time. It has everything that
-    `rb.Mixture` has besides.
+    `rb.load` gives one. Rows may also be a population, on disk or in memory, which is decided some
+    rows at a time. It has everything that `rb.Mixture` has besides.
 
     Parameters
     ----------
@@ -60,7 +58,7 @@ class Policy(Mixture):
 
     Examples
     --------
-    >>> import pandas, tempfile, ratebound._old as rb
+    >>> import pandas, tempfile, ratebound as rb
     >>> people = pandas.DataFrame({"score": range(200), "group": ["a", "b"] * 100})
     >>> y = ["no"] * 100 + ["yes"] * 100
     >>> model = rb.RateConstrainedClassifier('recall(group == "a") >= 0.9', features=["score"])
@@ -258,13 +256,8 @@ class Policy(Mixture):
 
 
 def as_policy(mixture: Mixture) -> Policy:
-    """The same mixture, for tables and labels; a mixture that was trained on pairs ranks rows."""
-    kind = Policy
-    if any(KINDS[rate.kind].pairs for rate in mixture.problem.rates):
-        from ratebound._old.estimators.ranking import Ranking
-
-        kind = Ranking
-    return kind(**{field.name: getattr(mixture, field.name) for field in fields(mixture)})
+    """The same mixture, for tables and labels."""
+    return Policy(**{field.name: getattr(mixture, field.name) for field in fields(mixture)})
 
 
 def load(
@@ -296,7 +289,7 @@ def load(
 
     Examples
     --------
-    >>> import numpy as np, pandas, tempfile, ratebound._old as rb
+    >>> import numpy as np, pandas, tempfile, ratebound as rb
     >>> from sklearn.linear_model import LogisticRegression
     >>> people = pandas.DataFrame({"score": np.linspace(0, 1, 200)})
     >>> model = rb.RateConstrainedClassifier("recall() >= 0.9", model=LogisticRegression())

@@ -71,7 +71,7 @@ def make_scorer(
 
     See Also
     --------
-    TunedThreshold : A classifier at the best threshold that keeps promises.
+    ConstrainedThresholdClassifier : A classifier at the best threshold that meets constraints.
     audit : The measurements behind a score.
 
     Examples

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ratebound._bridge import accept
+from ratebound._bridge import accept, make_policy
 from ratebound._old.base.types import Array
 from ratebound._old.estimators.given import labelled, trained_labels
 from ratebound._old.estimators.policy import Policy, as_policy, load
@@ -93,7 +93,9 @@ def version_of(given: Any, what: str, trusted: Sequence[str] = ()) -> Version:
     if isinstance(given, str | Path):
         policy = load(given, trusted=trusted)
         return Version(str(given), policy, digest=digest_of_mixture(policy), line=_line_of(Path(given)))
-    model = getattr(given, "solution_", given)
+    if type(given).__module__.startswith("ratebound.learning."):
+        given = make_policy(given)
+    model = given
     if isinstance(model, Mixture):
         policy = model if isinstance(model, Policy) else as_policy(model)
         return Version(policy.rule, policy, digest=digest_of_mixture(policy))

@@ -12,7 +12,7 @@ _NAMES = {
     "players": "ExternalRegret Lagrangian Multipliers Player SwapRegret",
     "players_by_fits": "CuttingPlane Grid",
     "rounds": "play",
-    "rules": "Folds Keep Rules Stop",
+    "rules": "Keep Rules Stop",
     "scorer": "Scorer register_scorer",
     "trace": "Trace",
 }

@@ -15,12 +15,10 @@ from ratebound._old.base import processes
 from ratebound._old.base.arrays import as_numpy, joined_in_numpy, namespace
 from ratebound._old.base.progress import bar
 from ratebound._old.base.types import Array
-from ratebound._old.game.folding import Folded
 from ratebound._old.game.learner import Fit
 from ratebound._old.game.players import Averaging
 from ratebound._old.game.scorer import Scorer
 from ratebound._old.game.trace import (
-    FoldModels,
     Trace,
     Values,
     joined,
@@ -36,7 +34,6 @@ from ratebound._old.problem.spelling_out import rows_counted
 from ratebound._old.rates.kinds import TWO
 
 FEW = 32  # rows on which a fit is compared with its scorer
-JUDGE = "judge"  # the name of the judge's rows in a trace, among the watched ones
 AT_ONCE = 2**27  # the most numbers of iterates that wait on a GPU
 THIN_AFTER = 32  # pieces; regular thinning bounds the memory of a frontier
 
@@ -45,7 +42,7 @@ THIN_AFTER = 32  # pieces; regular thinning bounds the memory of a frontier
 class Iterate:
     """An iterate of each of K settings, before it is evaluated; its arrays may be on a GPU."""
 
-    parameters: Array  # (K, P), of all models of a setting if there are folds
+    parameters: Array  # (K, P)
     multipliers: Array  # (K, 1+m)
     learned: Array  # (K, L) thresholds
     round: Array  # (K,)
@@ -77,8 +74,6 @@ class Keeper:
     frontier: bool
     averaging: Averaging
     seed: int
-    judge: Compiled | None = None  # the rows on which violations are counted, if not the training rows
-    folds: Folded | None = None  # if rows are judged by the models that did not see them
     progress: bool | None = None  # whether to show the progress of a pass over rows on disk
     pieces: list[Trace] = field(default_factory=list)
     waiting: list[Iterate] = field(default_factory=list)  # to be evaluated together
@@ -96,22 +91,16 @@ class Keeper:
                         f"out of {own[on]:,}: compile it from compiled.problem, or write per="
                     )
 
-    @property
-    def others(self) -> dict[str, Compiled]:
-        """The other rows on which iterates are evaluated."""
-        return self.watch if self.judge is None else self.watch | {JUDGE: self.judge}
-
     def blank(self, scorer: Scorer) -> Trace:
         """A trace without candidates, with everything that the game's candidates share."""
         none, compiled = np.empty(0, dtype=int), self.compiled
         lines = np.empty((0, len(compiled.constraints)))
-        first = None if self.folds is None else self.folds.models(np.zeros((self.folds.count + 1, 1)))
         return Trace(
             problem=compiled.problem,
             constraints=compiled.constraints,
             objectives=np.empty(0),
             violations=lines,
-            watched={name: Values(none, lines, other.scale[1:]) for name, other in self.others.items()},
+            watched={name: Values(none, lines, other.scale[1:]) for name, other in self.watch.items()},
             multipliers=lines,
             parameters=lines,
             thresholds={},
@@ -124,7 +113,6 @@ class Keeper:
             scale=compiled.scale[1:],
             seed=int(self.seed),
             data=compiled.digest,
-            folds=None if first is None else first.only(none),
             classes=TWO if compiled.decisions == 2 else compiled.classes,
         )
 
@@ -163,10 +151,6 @@ class Keeper:
         scores = self.fit.all_scores()
         if self.latest is None:
             self._check_fit(now.parameters, scores, len(multipliers))
-        every = now.parameters
-        if self.folds is not None:
-            now = replace(now, parameters=self.folds.whole(every))
-            scores = self.folds.out_of_fold(scores)
         finite = np.isfinite(scores).reshape(len(scores), -1).all(axis=1) & now.finite
         if self.compiled.general:
             finite &= within_reach(scores)
@@ -177,11 +161,10 @@ class Keeper:
         thresholds, models = self._thresholds(learned[sound]), now.parameters[sound]
         values, spent = self._values_there(self.compiled, scores[sound], models, thresholds)
         watched = {
-            name: self._values_there(other, self._watched_scores(other)[sound], models, thresholds)[0]
-            for name, other in self.others.items()
+            name: self._values_there(other, self.fit.watched_scores(other)[sound], models, thresholds)[0]
+            for name, other in self.watch.items()
         }
-        folds = None if self.folds is None else self.folds.models(every).only(sound)
-        self._add(now.only(sound), sound, values, spent, watched, folds)
+        self._add(now.only(sound), sound, values, spent, watched)
 
     def _values_there(
         self, rows: Compiled, scores: Array, parameters: Array, thresholds: dict[str, Array]
@@ -208,7 +191,7 @@ class Keeper:
         every = Iterate(*map(joined_in_numpy, zip(*(each.parts for each in self.waiting), strict=True)))
         self.waiting = []
         if self.latest is None and not self.compiled.stored:
-            first = self._each(every)[:1]
+            first = every.parameters[:1]
             self._check_scores(first, as_numpy(next(self.fit.score_pieces(self.compiled, first))))
         sound = np.flatnonzero(np.logical_and.reduce(processes.gathered(every.finite)))
         chosen, finite = every.only(sound), np.ones(len(sound), dtype=bool)
@@ -218,18 +201,9 @@ class Keeper:
         self.diverged |= set(np.delete(settings, sound).tolist())
         if values is None or not len(sound):
             return
-        watched = {name: self._values(other, chosen)[0] for name, other in self.others.items()}
+        watched = {name: self._values(other, chosen)[0] for name, other in self.watch.items()}
         spent = {name: each[finite] for name, each in spent.items()}
-        models = self._each(chosen)
-        folds = None if self.folds is None else self.folds.models(models)
-        if self.folds is not None:
-            chosen = replace(chosen, parameters=self.folds.whole(models))
-        self._add(chosen, settings[sound], values.only(finite), spent, watched, folds)
-
-    def _each(self, iterates: Iterate) -> Array:
-        """The parameters of each single model, (N, P) or (N · (folds + 1), P)."""
-        models = len(iterates) * (1 if self.folds is None else self.folds.count + 1)
-        return iterates.parameters.reshape(models, -1)
+        self._add(chosen, settings[sound], values.only(finite), spent, watched)
 
     def _values(
         self, rows: Compiled, iterates: Iterate, finite: Array | None = None
@@ -241,12 +215,7 @@ class Keeper:
         """
         thresholds = self._thresholds(iterates.learned)
         with bar(len(rows.cells), "row", self.progress if rows.stored else False) as shown:
-            models, folds = self._each(iterates), self.folds
-            if folds is not None and rows is not self.compiled:
-                models = folds.whole(models)
-            scores = self.fit.score_pieces(rows, models)
-            if folds is not None and rows is self.compiled:
-                scores = folds.pieces_out_of_fold(scores)
+            scores = self.fit.score_pieces(rows, iterates.parameters)
             noted: Any = _noted(scores, shown, finite)
             if rows.tops and not rows.stored:
                 noted = np.concatenate(list(map(as_numpy, noted)), axis=-1)
@@ -260,20 +229,18 @@ class Keeper:
         values: Values,
         thresholds: dict[str, Array],
         watched: dict[str, Values],
-        folds: FoldModels | None = None,
     ) -> None:
         """Keep iterates whose values are known."""
         self.latest = replace(
             self.blank(self.fit.scorer),
             objectives=values.objectives,
-            violations=values.violations if self.judge is None else watched[JUDGE].violations,
+            violations=values.violations,
             watched=watched,
             multipliers=iterates.multipliers,
             parameters=iterates.parameters,
             thresholds=thresholds,
             setting=settings,
             round=iterates.round,
-            folds=folds,
             pieces=values.pieces,
         )
         self.pieces.append(self.latest)
@@ -286,14 +253,9 @@ class Keeper:
         parts = learned.reshape(len(learned), len(names), self.compiled.decisions - 1)
         return {name: parts[:, j] for j, name in enumerate(names)}
 
-    def _watched_scores(self, other: Compiled) -> Array:
-        scores = self.fit.watched_scores(other)
-        return scores if self.folds is None else self.folds.whole(scores)
-
     def _check_fit(self, parameters: Array, scores: Array, settings: int) -> None:
         """Raise if a fit violates its type: the models deployed would be different ones."""
         name, rows = type(self.fit).__name__, len(self.compiled.cells)
-        settings *= 1 if self.folds is None else self.folds.count + 1
         if np.ndim(parameters) != 2 or len(parameters) != settings:
             raise ValueError(
                 f"{name}.parameters() has shape {np.shape(parameters)}, expected ({settings}, P)"

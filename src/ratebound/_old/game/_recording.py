@@ -122,12 +122,10 @@ class Recorder:
 class Rounds:
     """The rounds of a game in the user's own loop; see `Game.recorded`."""
 
-    def __init__(self, game: Game, state: GameState, judge: Game | None = None) -> None:
+    def __init__(self, game: Game, state: GameState) -> None:
         if not isinstance(state, GameState):
             raise TypeError(f"recorded takes a state, as game.start(scores) gives, got {state!r}")
-        if judge is not None and judge.compiled.constraints != game.compiled.constraints:
-            raise ValueError("judge: its constraints differ from those of the game that is played")
-        self.game, self.judge, self._state = game, judge, state
+        self.game, self._state = game, state
         # User-defined functions may do anything, which no recording could replay.
         can_record = recordable(game.example) and not game.compiled.general
         self._recorder = Recorder(game.example) if can_record else None
@@ -145,24 +143,16 @@ class Rounds:
         rows: Array | None = None,
         share: Array | float | None = None,
         *,
-        judged: tuple[Array, Array | None] | None = None,
         module: Any = None,
         whole: Array | None = None,
     ) -> Array:
         """The gradient with respect to the scores of a batch, after which both players have moved.
 
         User-defined constraints see ``module`` as their ``model.module``. Constraints with
-        ``exact=True`` see the scores of all rows, ``whole``; with a judge, of the judge's rows.
+        ``exact=True`` see the scores of all rows, ``whole``.
         """
-        if (judged is None) != (self.judge is None):
-            raise ValueError(
-                "judged= takes the scores and rows that the judge sees, in every round of a game with "
-                "a judge: game.recorded(state, judge=another_game)"
-            )
-        if judged is not None and not (isinstance(judged, tuple) and len(judged) == 2):
-            raise TypeError("judged= takes a pair, the scores and the rows that the judge sees")
         own = scores.detach() if hasattr(scores, "detach") else np.asarray(scores)
-        given = (own, rows, share, *(judged or ()))
+        given = (own, rows, share)
         if self.game.compiled.general:
             self._check_descended()
             self._weights, self._descended = self._state.multipliers.weights, False
@@ -211,17 +201,12 @@ class Rounds:
         scores: Array,
         rows: Any,
         share: Any,
-        seen: Any = None,
-        at: Any = None,
         *,
         models: Models | None = None,
     ) -> tuple[Array, GameState]:
         with exactly(self.game.example):  # the game counts rows in float32
-            judged = None
-            if self.judge is not None:
-                judged = self.judge.look(state, seen, self.judge.batch(at), models=models)
             batch = self.game.batch(rows, share)
-            return self.game.round(state, scores, batch, judged, models=models)
+            return self.game.round(state, scores, batch, models=models)
 
 
 def _detached(scores: Any) -> Any:

@@ -226,7 +226,7 @@ def _digest(content: bytes) -> str:
 
 SECONDS = 10.0  # the least time between two writes
 FORMAT = "ratebound game"
-BESIDE = ("thresholds", "at", "answers", "answered", "ended", "pieces")  # additional parts of a trace
+BESIDE = ("thresholds", "answers", "answered", "ended", "pieces")  # additional parts of a trace
 
 
 @dataclass
@@ -381,9 +381,7 @@ def _parts(trace: Trace) -> dict[str, Any]:
         called: {name: getattr(values, name) for name in names}
         for called, values in trace.watched.items()
     }
-    parts = {name: getattr(trace, name) for name in (*BY_CANDIDATE, *BESIDE)} | {"watched": watched}
-    models = trace.folds
-    return parts | {"folds": None if models is None else (models.game, models.parameters)}
+    return {name: getattr(trace, name) for name in (*BY_CANDIDATE, *BESIDE)} | {"watched": watched}
 
 
 def _joined(described: dict[str, Any], arrays: dict[str, Array], blank: Trace) -> Trace:
@@ -391,8 +389,4 @@ def _joined(described: dict[str, Any], arrays: dict[str, Array], blank: Trace) -
     watched = {
         name: replace(blank.watched[name], **values) for name, values in parts.pop("watched").items()
     }
-    folds = parts.pop("folds")
-    if folds is not None:
-        assert blank.folds is not None
-        folds = replace(blank.folds, game=folds[0], parameters=folds[1])
-    return replace(blank, **parts, watched=watched, folds=folds)
+    return replace(blank, **parts, watched=watched)

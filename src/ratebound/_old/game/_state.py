@@ -89,7 +89,7 @@ class Look:
 
 @dataclass(frozen=True)
 class GameState:
-    """The state of a game between rounds; with a judge, the means are over its rows."""
+    """The state of a game between rounds."""
 
     multipliers: Multipliers
     means: Means

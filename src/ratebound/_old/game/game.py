@@ -325,7 +325,7 @@ class Game:
         own = tuple(a if a is None or rows is None else a[rows] for a in amounts)
         return Batch(cells, weight, share, own, rows)
 
-    def recorded(self, state: GameState, *, judge: Game | None = None) -> Rounds:
+    def recorded(self, state: GameState) -> Rounds:
         """The rounds from a state on, for your own training loop.
 
         On a GPU a round is recorded as a CUDA graph, once for each shape of batch, and the gradient is
@@ -335,9 +335,6 @@ class Game:
         ----------
         state : GameState
             The state from `start`.
-        judge : Game, default=None
-            The game on other rows. Each call then takes ``judged=(scores, rows)``, which the λ-player
-            sees. By default it sees the batch.
 
         Returns
         -------
@@ -345,14 +342,13 @@ class Game:
             Call it with the scores of a batch and the indices of its rows; each call is a `round` and
             returns the gradient. Its `state` is the state after the latest call.
         """
-        return Rounds(self, state, judge)
+        return Rounds(self, state)
 
     def round(
         self,
         state: GameState,
         scores: Array,
         batch: Batch,
-        judged: Look | None = None,
         *,
         models: Models | None = None,
     ) -> tuple[Array, GameState]:
@@ -366,9 +362,6 @@ class Game:
             The scores of the batch's rows.
         batch : Batch
             The batch from `batch`.
-        judged : Look, default=None
-            The `look` of another game, at rows the model does not descend on, for the λ-player to see.
-            By default it sees the batch.
         models : Models, default=None
             The models as user-defined constraints see them. By default only the batch's scores.
 
@@ -379,9 +372,7 @@ class Game:
         """
         view = self._view(state, scores, batch)
         gradient, slopes = self._gradient(state, view)
-        shown = judged
-        if shown is None:
-            shown = self._with_own(self._look(state, view), scores, batch, models)
+        shown = self._with_own(self._look(state, view), scores, batch, models)
         return as_given(gradient, scores), self._moved(state, shown, slopes)
 
     def look(

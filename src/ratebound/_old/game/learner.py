@@ -22,7 +22,7 @@ import numpy as np
 
 from ratebound._old.base.arrays import Array
 from ratebound._old.base.parameters import Adjustable
-from ratebound._old.game.players import MANY, Player, SwapRegret, checked_rates, opponent, settings_of
+from ratebound._old.game.players import Player, SwapRegret, settings_of
 from ratebound._old.game.players_by_fits import CuttingPlane
 from ratebound._old.game.scorer import Scorer
 from ratebound._old.game.trace import Trace, score_pieces, scores_on
@@ -31,11 +31,9 @@ from ratebound._old.problem.general import Modules
 from ratebound._old.tables.columns import Style as Style
 
 if TYPE_CHECKING:
-    from ratebound._old.game.folding import Folded
     from ratebound._old.problem.compiled import Compiled
 
 Added = Callable[[Any, Modules], Any]  # from scores and modules to an additional term to minimise
-FOLDS = 3  # for judging a learner that may memorise rows
 ANSWERS = 50  # rounds of an answering learner, each a whole fit
 SMALL = 2000  # up to this many rows, every round uses all rows, in double precision
 
@@ -390,7 +388,7 @@ class Answering(Fit):
             For each setting, the cost of each decision on each row; only differences matter.
         """
 
-    def respond(self, compiled: Compiled, weights: Array, folds: Folded | None) -> None:
+    def respond(self, compiled: Compiled, weights: Array) -> None:
         """Answer multipliers; by default, call `answer` with the costs that they imply.
 
         Parameters
@@ -399,13 +397,9 @@ class Answering(Fit):
             The problem on the rows it was started on.
         weights : array of shape (K, 1+m)
             The weights of the objective and of each constraint, for each setting.
-        folds : Folded or None
-            If rows are judged out of fold, the folds: each setting then has a model without each fold,
-            and one of all rows.
         """
         costs = costs_of_rows(compiled, weights)
-        counted = np.ones((1, 1)) if folds is None else folds.factors[:, folds.of]
-        self.answer((each * factors).T for each in costs for factors in counted)
+        self.answer(each.T for each in costs)
 
     def settled(self, trace: Trace) -> Trace:
         """The trace with its models in the form in which they are stored.
@@ -504,35 +498,6 @@ class Learner(Adjustable, ABC):
         return ANSWERS if issubclass(self.fit, Answering) else None
 
     @property
-    def patience(self) -> int | None:
-        """The number of rounds without improvement after which the model itself would stop."""
-        return None
-
-    @property
-    def folds(self) -> int | None:
-        """The number of folds (`rb.Folds`) for judging promises on new rows.
-
-        Three folds judge as well as five, in two thirds of the time (``docs/measured.md``, "Judges").
-        None if it cannot be trained several times side by side.
-        """
-        return FOLDS
-
-    @property
-    def has_probabilities(self) -> bool:
-        """Whether its scores, trained without promises, are log odds of its own probabilities."""
-        return False
-
-    @property
-    def cross_fits(self) -> bool:
-        """Whether it cross-fits by itself, so that `rb.play` judges it out of fold too."""
-        return False
-
-    @property
-    def multiplier_rates(self) -> tuple[float, ...] | None:
-        """The multipliers' learning rates to try against it; None for the usual ones."""
-        return None
-
-    @property
     def settings(self) -> int:
         """The number of models trained side by side."""
         return 1
@@ -541,23 +506,6 @@ class Learner(Adjustable, ABC):
     def player(self) -> Player:
         """Its default opponent in `rb.play`."""
         return CuttingPlane() if issubclass(self.fit, Answering) else SwapRegret()
-
-    def opponent(self, constraints: int) -> Player:
-        """Its default opponent in the estimator, with several learning rates to try.
-
-        Parameters
-        ----------
-        constraints : int
-            The number of constraints; for many, the player that scales better is chosen.
-
-        Returns
-        -------
-        Player
-            The opponent.
-        """
-        if issubclass(self.fit, Answering):
-            return CuttingPlane()
-        return opponent("swap" if constraints <= MANY else "external", constraints)
 
     def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Self:
         """The learner prepared for a table.
@@ -575,38 +523,6 @@ class Learner(Adjustable, ABC):
         -------
         Learner
             By default the same.
-        """
-        return self
-
-    def repeated(self, times: int) -> Self:
-        """The learner with each setting repeated; a single setting can play any number of opponents.
-
-        Parameters
-        ----------
-        times : int
-            The number of repetitions.
-
-        Returns
-        -------
-        Learner
-            A learner with that many times the settings, or the same learner.
-        """
-        if self.settings > 1:
-            raise ValueError(f"{self!r} trains only its own settings")
-        return self
-
-    def labels(self, rows: int) -> Learner:
-        """The learner for labels alone, without promises.
-
-        Parameters
-        ----------
-        rows : int
-            The number of rows.
-
-        Returns
-        -------
-        Learner
-            By default itself.
         """
         return self
 
@@ -666,10 +582,3 @@ class Stepping(Learner):
     @property
     def settings(self) -> int:
         return settings_of(self.learning_rate)
-
-    def repeated(self, times: int) -> Self:
-        rates = checked_rates(self.learning_rate)
-        if self.settings == 1:
-            return self
-        changed: Any = replace(self, learning_rate=tuple(np.repeat(rates, times).tolist()))  # type: ignore[type-var]  # subclasses are dataclasses
-        return changed

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -209,21 +209,6 @@ class Player(Adjustable, ABC):
         """
         return self.step(multipliers, answers.values[answers.best(multipliers.weights), 1:])
 
-    def tiled(self, times: int) -> Player:
-        """The player with all its settings repeated in sequence.
-
-        Parameters
-        ----------
-        times : int
-            The number of repetitions.
-
-        Returns
-        -------
-        Player
-            A player with that many times the settings.
-        """
-        raise ValueError(f"{self!r} plays only its own settings")
-
 
 @dataclass(frozen=True)
 class Ascending(Player):
@@ -246,10 +231,6 @@ class Ascending(Player):
     @property
     def needs_bound(self) -> bool:
         return isinstance(self.learning_rate, str) and self.learning_rate == "theorem"
-
-    def tiled(self, times: int) -> Ascending:
-        rates = np.atleast_1d(checked_rates(self.learning_rate))
-        return replace(self, learning_rate=tuple(np.tile(rates, times).tolist()))
 
     @abstractmethod
     def theorem_rate(self, constraints: int, rounds: int, bound: float) -> float:
@@ -575,44 +556,5 @@ def project_onto_ball(vector: Array, radius: float) -> Array:
     return xp.where(outside[..., None], (vector - excess[..., None]).clip(min=0), clipped)
 
 
-# --- by name ------------------------------------------------------------------------------------
-
-
 # All constraints share the other tenth, so the cost of the start does not grow with their number.
 OBJECTIVE_WEIGHT = 0.9
-MANY = 100  # with more constraints swap regret takes too long: its cost is cubic in their number
-RATES = {
-    "swap": (0.003, 0.01, 0.03),
-    "external": (0.03, 0.1, 0.3),  # for all multipliers together
-    "lagrangian": (1e-5, 3e-5, 1e-4),  # small, since no model may keep the relaxed constraints
-}
-
-
-def _swap(rates: tuple[float, ...], constraints: int) -> SwapRegret:
-    return SwapRegret(rates, objective_weight=OBJECTIVE_WEIGHT)
-
-
-def _external(rates: tuple[float, ...], constraints: int) -> ExternalRegret:
-    # All multipliers may rise at once; their sum should not rise faster with more of them.
-    return ExternalRegret(tuple(rate / max(constraints, 1) for rate in rates))
-
-
-def _lagrangian(rates: tuple[float, ...], constraints: int) -> Lagrangian:
-    return Lagrangian(rates, "sgd")
-
-
-PLAYERS: dict[str, Callable[[tuple[float, ...], int], Ascending]] = {
-    "swap": _swap,
-    "external": _external,
-    "lagrangian": _lagrangian,
-}
-
-
-def opponent(name: str, constraints: int, rates: Sequence[float] | None = None) -> Ascending:
-    """The player called `name`, with several learning rates, or only one if there are no constraints.
-
-    >>> opponent("swap", constraints=4)
-    SwapRegret(learning_rate=(0.003, 0.01, 0.03), optimizer='adam', objective_weight=0.9)
-    """
-    tried = tuple(rates or RATES[name])
-    return PLAYERS[name](tried if constraints else tried[:1], constraints)

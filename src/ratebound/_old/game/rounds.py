@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ratebound._old.base.checks import check_whole
 from ratebound._old.base.interrupts import put_off
 from ratebound._old.base.progress import bar
 from ratebound._old.base.types import Array
-from ratebound._old.game._keeping import JUDGE, Keeper
+from ratebound._old.game._keeping import Keeper
 from ratebound._old.game._resuming import (
     GameFile,
     finished,
@@ -30,11 +29,9 @@ from ratebound._old.game._resuming import (
     save_game,
     take_up,
 )
-from ratebound._old.game.folding import Folded, FoldedGame, folded
 from ratebound._old.game.game import Game
 from ratebound._old.game.learner import (
     ANSWERS,
-    FOLDS,
     Answering,
     Differentiating,
     Fit,
@@ -42,10 +39,9 @@ from ratebound._old.game.learner import (
     Learner,
     Taking,
 )
-from ratebound._old.game.of_pairs import of_pairs
 from ratebound._old.game.players import Player
 from ratebound._old.game.programs import best_goal_mixture
-from ratebound._old.game.rules import Folds, Keep, Rules, Stop
+from ratebound._old.game.rules import Keep, Rules, Stop
 from ratebound._old.game.trace import Trace, Values, pooled, score_pieces
 from ratebound._old.game.turns import Asking, Turns, batches, taking
 from ratebound._old.problem.compiled import Compiled
@@ -69,7 +65,6 @@ def play(
     keep: Keep | None = None,
     stop: Stop | None = None,
     watch: Mapping[str, Compiled] | None = None,
-    judge: Compiled | Folds | None = None,
     seed: int = 0,
     progress: bool | None = None,
 ) -> Trace:
@@ -105,13 +100,6 @@ def play(
     watch : dict of str to Compiled, default=None
         Other populations, such as a validation set, on which kept iterates are also evaluated. By
         default none.
-    judge : Compiled or Folds, default=None
-        The same problem compiled on other rows, which the model never descends on. The λ-player and the
-        kept violations use those rows instead, so that a model cannot keep a promise by memorising rows
-        (Cotter et al., 2019, "Training well-generalizing classifiers ..."). The kept objectives are on
-        the model's own rows, and ``trace.watched["judge"]`` has both on the judge's. With
-        ``rb.Folds(5)`` no rows are set aside: each row is judged by a model that did not see it. By
-        default the training rows judge.
     seed : int, default=0
         Determines all random draws, so that the same call gives the same trace.
     progress : bool, default=None
@@ -139,39 +127,33 @@ def play(
     """
     rules, keep, stop = rules or Rules(), keep or Keep(), stop or Stop()
     _check(compiled, learner, player, watch, rules=rules, keep=keep, stop=stop)
-    if compiled.first.paired:
-        learner = of_pairs(learner)
-    if judge is None and learner.cross_fits:
-        judge = Folds(learner.folds or FOLDS)
-    others, folds = _judges(compiled, judge, watch, seed)
     numbers = {"rounds": rounds, "epochs": epochs, "batch_size": batch_size, "seed": seed}
     _check_numbers(compiled, **numbers)
     processes.check_same("to play", {**numbers, "learner": type(learner).__name__, "rules": rules})
     if compiled.goal is not None:
         same: dict[str, Any] = {"rules": rules, "keep": keep, "progress": progress, **numbers}
         linear = partial(play, learner=learner, player=player, **same)
-        return in_stages(compiled, dict(watch or {}), others if folds is None else judge, stop, linear)
+        return in_stages(compiled, dict(watch or {}), stop, linear)
     player, watched = learner.player if player is None else player, dict(watch or {})
     _check_pair(learner, player, epochs)
-    _check_general(compiled, learner, folds)
-    settings, models = _settings(learner, player), 1 if folds is None else folds.count + 1
-    side_by_side = learner if folds is None else learner.repeated(models)
-    fit = _started(side_by_side, compiled, settings * models, seed)
+    _check_general(compiled, learner)
+    settings = _settings(learner, player)
+    fit = _started(learner, compiled, settings, seed)
     averaging = player.averaging
-    keeper = Keeper(compiled, fit, watched, keep.frontier, averaging, seed, others, folds, progress)
-    own: dict[str, Any] = {"learner": learner, "player": player, "folds": models}
+    keeper = Keeper(compiled, fit, watched, keep.frontier, averaging, seed, progress)
+    own: dict[str, Any] = {"learner": learner, "player": player}
     if isinstance(fit, Answering):
         total, stride = player.fits or rounds or learner.rounds or ANSWERS, 1
-        turns: Turns = Asking(compiled, fit, player, total, judge=others, folds=folds)
+        turns: Turns = Asking(compiled, fit, player, total)
     else:
         assert isinstance(fit, Taking)
-        _restore(fit, learner.initial, folds)
+        _restore(fit, learner.initial)
         if isinstance(fit, Growing):
             batch_size, rounds = None, rounds or (learner.rounds if epochs is None else None)
         total, stride = _length(compiled, keep, rounds, epochs, batch_size)
         own |= {"rules": rules, "batch_size": batch_size, "every": stride}
         how = {"settings": settings, "rules": rules, "device": fit.device, "precision": fit.dtype}
-        turns = _turns(fit, *_games(compiled, others, folds, player, how), total, batch_size, seed)
+        turns = _turns(fit, Game(compiled, player, **how), total, batch_size, seed)
     game = Play(turns, keeper, total, stride, stop.when)
     return _run(game, stop, progress, _file(keep, keeper, total, own, stop))
 
@@ -270,19 +252,11 @@ def _length(
     return total, max(stride, -(-total // keep.at_most))
 
 
-def _games(
-    compiled: Compiled, judge: Compiled | None, folds: Folded | None, player: Player, how: dict[str, Any]
-) -> tuple[Game, Game | None]:
-    """The game that is played, and the game that the λ-player sees, if it is another."""
-    game = Game(compiled, player, **how) if folds is None else FoldedGame(compiled, player, folds, **how)
-    return game, None if judge is None else Game(judge, player, **how)
-
-
 def _file(keep: Keep, keeper: Keeper, rounds: int, own: dict[str, Any], stop: Stop) -> GameFile | None:
     """The file of the game, written while it is played and named by all that determines it."""
     if keep.folder is None:
         return None
-    rows = {"": keeper.compiled, **keeper.others}
+    rows = {"": keeper.compiled, **keeper.watch}
     settings = {"seed": keeper.seed, "keep": keep.frontier, "rounds": rounds, **own}
     if keeper.compiled.general:  # their words do not determine their functions
         settings["constraints"] = [each.left for _, each in keeper.compiled.general]
@@ -303,15 +277,12 @@ def _check_pair(learner: Learner, player: Player, epochs: int | None) -> None:
         raise ValueError(f"rb.{type(player).__name__} moves by whole fits: play it with rb.Oracle(...)")
 
 
-def _check_general(compiled: Compiled, learner: Learner, folds: Folded | None) -> None:
-    """Raise if a learner, or a judge, does not support user-defined constraints."""
+def _check_general(compiled: Compiled, learner: Learner) -> None:
+    """Raise if a learner does not support user-defined constraints."""
     name = type(learner).__name__
     if not issubclass(learner.fit, Differentiating):
         remedy = "Use rb.Torch(module), rb.MLP() or rb.Lattice(), whose models descend any function."
         refuse_general(compiled.constraints, f"rb.{name}", remedy)
-    if folds is not None:
-        remedy = "Hold rows out instead, judge=rb.compile(compiled.problem, other_rows)."
-        refuse_general(compiled.constraints, "judge=rb.Folds(...)", remedy)
 
 
 def _started(learner: Learner, compiled: Compiled, models: int, seed: int) -> Fit:
@@ -329,18 +300,11 @@ def _started(learner: Learner, compiled: Compiled, models: int, seed: int) -> Fi
     return fit
 
 
-def _turns(
-    fit: Taking, game: Game, shown: Game | None, rounds: int, batch_size: int | None, seed: int
-) -> Turns:
-    """The rounds of a fit on batches, from the start; a game `shown` to λ draws its own batches."""
+def _turns(fit: Taking, game: Game, rounds: int, batch_size: int | None, seed: int) -> Turns:
+    """The rounds of a fit on batches, from the start."""
     own = batches(game.compiled, game, batch_size, seed)
     scores: Any = _first_scores(fit, game.compiled) if game.compiled.stored else fit.all_scores()
-    if shown is None:
-        return taking(game, fit, game.start(scores, rounds=rounds), zip(own), seed)
-    judge = shown.compiled
-    state = shown.start(fit.watched_scores(judge), rounds=rounds, thresholds=game.thresholds(scores))
-    both = zip(own, batches(judge, shown, batch_size, seed), strict=True)
-    return taking(game, fit, state, both, seed, shown)
+    return taking(game, fit, game.start(scores, rounds=rounds), own, seed)
 
 
 def _first_scores(fit: Taking, compiled: Compiled) -> Iterator[Array]:
@@ -373,37 +337,6 @@ def _check(compiled: Any, learner: Any, player: Any, watch: Any, **groups: Any) 
         raise TypeError("watch takes compiled populations by name: {'validation': rb.compile(...)}")
 
 
-def _judges(
-    compiled: Compiled, judge: Any, watch: Mapping[str, Any] | None, seed: int
-) -> tuple[Compiled | None, Folded | None]:
-    """Other rows to judge on, or folds of the same rows, as `judge` asks; raises otherwise."""
-    if isinstance(judge, Folds) and compiled.stored:
-        raise ValueError(
-            "judge=rb.Folds(...) needs all rows in memory, but some of these are on disk: hold rows "
-            "out, judge=rb.compile(compiled.problem, held_out)"
-        )
-    if judge is None or isinstance(judge, Folds):
-        return None, None if judge is None else folded(compiled, judge.count, seed, judge.together)
-    if not isinstance(judge, Compiled):
-        raise TypeError(
-            f"judge takes rb.compile(compiled.problem, other_rows) or rb.Folds(5), got {judge!r}"
-        )
-    if JUDGE in (watch or {}):
-        raise ValueError("watch: the name 'judge' is reserved for judge= in a trace, use another")
-    for own, other in zip_longest(compiled.constraints, judge.constraints):
-        if own != other:
-            raise ValueError(
-                f"judge: its constraints differ from training's, {other} instead of {own}: "
-                "compile it from compiled.problem, as in rb.compile(compiled.problem, other_rows)"
-            )
-    if compiled.problem.promising(()) != judge.problem.promising(()):
-        raise ValueError(
-            f"judge: its objective is {judge.problem.aim}, but training's is {compiled.problem.aim}: "
-            "compile it from compiled.problem"
-        )
-    return judge, None
-
-
 def _check_numbers(compiled: Compiled, seed: Any, **counts: Any) -> None:
     if counts["batch_size"] is None and compiled.stored:
         raise ValueError("batch_size=None takes all rows at once, but some are on disk: give a number")
@@ -415,12 +348,10 @@ def _check_numbers(compiled: Compiled, seed: Any, **counts: Any) -> None:
     check_whole("seed", seed, least=0)
 
 
-def _restore(fit: Taking, initial: Any, folds: Folded | None) -> None:
+def _restore(fit: Taking, initial: Any) -> None:
     """Start from parameters, one set for all settings or one for each; None keeps the fit's own."""
     if initial is None:
         return
-    if folds is not None:
-        raise ValueError("judge=rb.Folds(...): a model to start from has seen all rows: leave it out")
     given, shape = np.asarray(initial), fit.parameters().shape
     if given.shape not in (shape, shape[1:]) or given.dtype.kind not in "buif":
         raise ValueError(
@@ -447,7 +378,6 @@ WORTH = 0.002  # the least gain, in the goal or the worst violation, that justif
 def in_stages(
     compiled: Compiled,
     watch: Mapping[str, Compiled],
-    judge: Compiled | Folds | None,
     stop: Stop,
     play: Callable[..., Trace],
 ) -> Trace:
@@ -469,11 +399,10 @@ def in_stages(
     point, reached = start_of(goal, compiled.whole), (np.inf, np.inf)
     for stage in range(STAGES):
         given = {name: at_point(rows, point) for name, rows in watch.items()}
-        judging = at_point(judge, point) if isinstance(judge, Compiled) else judge
         left = None if stop.max_time is None else stop.max_time - (time.monotonic() - started)
         own = None if left is None else max(left / (STAGES - stage), 1e-3)
         ending = replace(stop, max_time=own, when=deepcopy(stop.when))
-        played = play(at_point(compiled, point), watch=given, judge=judging, stop=ending)
+        played = play(at_point(compiled, point), watch=given, stop=ending)
         stages.append(_after(stages, _by_goal(played, compiled, goal)))
         pool = pooled(stages)
         if played.interrupted:

@@ -1,11 +1,11 @@
-"""Options of a game, in groups: its rules, its judge, which iterates to keep, when to end early."""
+"""Options of a game, in groups: its rules, which iterates to keep, when to end early."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from ratebound._old.base.checks import check_number, check_whole, check_word
 from ratebound._old.base.parameters import Adjustable
@@ -59,37 +59,6 @@ class Rules(Adjustable):
         check_word("estimate", self.estimate, get_args(Estimate))
         check_whole("window", self.window)
         check_number("threshold_rate", self.threshold_rate, above=0)
-
-
-@dataclass(frozen=True)
-class Folds(Adjustable):
-    """Cross-fitting as the judge of a game: each row is judged by a model that did not see it.
-
-    One model is trained on all rows and one without each of `count` folds, side by side and at the same
-    multipliers. The λ-player, and the objectives and violations of a trace, use out-of-fold scores; the
-    trace's models are the ones trained on all rows.
-
-    Parameters
-    ----------
-    count : int, default=5
-        The number of folds, at least 2. More folds leave each model more rows but take more time; the
-        default leaves four fifths.
-    together : array of shape (n,), default=None
-        A number for each row, equal for rows that belong together, such as one customer's: they are in
-        the same fold. By default each row is separate.
-
-    Examples
-    --------
-    >>> import ratebound._old as rb
-    >>> rb.Folds(count=4)
-    Folds(count=4)
-    """
-
-    count: int = 5
-    together: Any = field(default=None, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        check_whole("count", self.count, least=2)
 
 
 @dataclass(frozen=True)

@@ -320,10 +320,9 @@ _OWN = {
     "torch": "ratebound._old.learners._torch_scorer",
     "boosted": "ratebound._old.learners.boosted",
     "oracle": "ratebound._old.learners.oracle",
-    "given": "ratebound._old.solution.given_scores",
-    "plug-in": "ratebound._old.learners.plug_in",
-    "pairs": "ratebound._old.game.of_pairs",
-    "tuned": "ratebound._old.learners.tuned",
+    "rule": "ratebound._old.learners.rule",
+    "network": "ratebound._old.learners.network",
+    "classifier": "ratebound._old.learners.fitted",
 }
 Kind = TypeVar("Kind", bound=type[Scorer])
 

@@ -2,10 +2,6 @@
 
 A trace is a table of candidates, one row per kept iterate of each setting. Solutions choose among its
 rows, alone or mixed.
-
-If rows were judged out of fold, a trace also keeps the models behind those scores: for each candidate,
-one model that did not see each fold. So later queries about its candidates, such as other thresholds or
-other promises on the same rows, are answered out of fold too.
 """
 
 from __future__ import annotations
@@ -21,113 +17,14 @@ from ratebound._old.game.players import Averaging
 from ratebound._old.game.scorer import Scorer
 from ratebound._old.problem.compiled import Compiled
 from ratebound._old.problem.deciding import as_shown, score_count
-from ratebound._old.problem.frames import rows_of
 from ratebound._old.problem.general import Model
 from ratebound._old.problem.problem import Problem
 from ratebound._old.problem.reductions.goal import NonlinearObjective
 from ratebound._old.problem.summaries import FeatureScale
 from ratebound._old.rates.expressions import Constraint
-from ratebound._old.rates.general import refuse_general
 from ratebound._old.rates.kinds import TWO, Classes
 
-# --- models out of fold -------------------------------------------------------------------------
-
-
-NO_FOLDS = -1  # for a candidate that was not cross-fitted
-
-
-@dataclass(frozen=True, eq=False)
-class Fold:
-    """Rows of one population that one model of a candidate did not see."""
-
-    model: int  # which of the candidate's fold models
-    rows: Array  # indices into the stacked rows
-
-
-@dataclass(frozen=True, eq=False)
-class Split:
-    """How the rows of one game were split: by population, their digest and the fold of each row."""
-
-    of: dict[str, tuple[str, Array]]
-
-    def folds(self, compiled: Compiled) -> Iterator[Fold]:
-        """The rows of `compiled` that were in the game, fold by fold; none for other populations."""
-        for name, population in compiled.populations.items():
-            digest, of = self.of.get(name, ("", np.empty(0)))
-            if len(of) == len(population) and digest == population.digest:
-                for model in np.unique(of).tolist():
-                    yield Fold(model, compiled.rows[name].start + np.flatnonzero(of == model))
-
-
-def split_of(compiled: Compiled, of: Array) -> Split:
-    """The split of a game on these rows, with folds `of` (n,)."""
-    small = of.astype(np.min_scalar_type(int(of.max())))
-    return Split(
-        {name: (p.digest, small[compiled.rows[name]]) for name, p in compiled.populations.items()}
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class FoldModels:
-    """For each of N candidates, the models that did not see a fold."""
-
-    splits: tuple[Split, ...]  # of the games the candidates come from
-    game: Array  # (N,) the split of each candidate; NO_FOLDS for none
-    parameters: Array  # (N, folds, P)
-
-    def only(self, chosen: Array) -> FoldModels:
-        """The models of only these candidates."""
-        return replace(self, game=self.game[chosen], parameters=self.parameters[chosen])
-
-    def scores(self, compiled: Compiled, scorer: Scorer, whole: Array) -> Array:
-        """Scores (N, A, n): out of fold on cross-fitted rows, by the `whole` models elsewhere."""
-        given = compiled.inputs if scorer.tables else compiled.features
-        pieces: list[tuple[Array, Array, Array]] = []  # candidates, rows, scores
-        for game in np.unique(self.game).tolist():
-            own = np.flatnonzero(self.game == game)
-            rest = np.ones(len(compiled.cells), dtype=bool)
-            for fold in [] if game == NO_FOLDS else self.splits[game].folds(compiled):
-                rest[fold.rows] = False
-                without = self.parameters[own, fold.model]
-                pieces.append((own, fold.rows, scorer.scores(without, rows_of(given, fold.rows))))
-            if rest.any():
-                rows = np.flatnonzero(rest)
-                pieces.append((own, rows, scorer.scores(whole[own], rows_of(given, rows))))
-        first = pieces[0][2]
-        joined = np.empty((len(whole), first.shape[1], len(compiled.cells)), first.dtype)
-        for own, rows, scores in pieces:
-            joined[np.ix_(own, np.arange(first.shape[1]), rows)] = scores
-        return joined
-
-
-def joined_models(parts: Sequence[FoldModels | None], counts: Sequence[int]) -> FoldModels | None:
-    """The models of all candidates of several traces, given the number of candidates in each."""
-    known = [part for part in parts if part is not None]
-    if not known:
-        return None
-    if all(part is not None and part.splits is known[0].splits for part in parts):
-        splits, offsets = known[0].splits, [0] * len(parts)
-    else:
-        splits = tuple(split for part in known for split in part.splits)
-        sizes = [0 if part is None else len(part.splits) for part in parts]
-        offsets = (np.cumsum(sizes) - sizes).tolist()
-    shape = known[0].parameters.shape[1:]
-    games, parameters = [], []
-    for part, count, offset in zip(parts, counts, offsets, strict=True):
-        if part is None:
-            games.append(np.full(count, NO_FOLDS))
-            parameters.append(np.zeros((count, *shape), known[0].parameters.dtype))
-        else:
-            games.append(np.where(part.game == NO_FOLDS, NO_FOLDS, part.game + offset))
-            parameters.append(part.parameters)
-    return FoldModels(splits, np.concatenate(games), np.concatenate(parameters))
-
-
-# --- traces -------------------------------------------------------------------------------------
-
-
 AT_ONCE = 2**24  # scores held at a time when candidates are judged
-NO_SETTING = -1  # for a candidate that comes from no setting of the game
 BY_CANDIDATE = ("objectives", "violations", "multipliers", "parameters", "setting", "round")
 
 
@@ -219,7 +116,7 @@ class Trace:
     objectives : array of shape (N,)
         The objectives on the training population.
     violations : array of shape (N, m)
-        The violations, feasible if <= 0; on the judge's rows if there was one.
+        The violations, feasible if <= 0.
     watched : dict of str to Values
         Objectives and violations on other populations.
     multipliers : array of shape (N, 1+m)
@@ -238,8 +135,6 @@ class Trace:
         How `average` weighs them for this λ-player. By default equally, as for most players.
     frontier : bool, default=False
         Whether dominated iterates were dropped. By default all are kept.
-    at : array of shape (N, A), default=None
-        The score from which the decision is yes, or the offset of each of D > 2 classes. By default 0.
     answers : bool, default=False
         Whether iterates are an oracle's fits to their own multipliers. By default they are steps.
     answered : array of shape (N, 2), default=None
@@ -255,8 +150,6 @@ class Trace:
         The seed of the training, if known.
     data : str, default=None
         The digest of the training rows, if known.
-    folds : FoldModels, default=None
-        The models without each fold, if candidates were cross-fitted. By default they were not.
     goal : NonlinearObjective, default=None
         If the objective is not a sum of rates, the function of the pieces that it is. By default it is a
         sum.
@@ -288,7 +181,6 @@ class Trace:
     scorer: Scorer
     averaging: Averaging = "alike"
     frontier: bool = False
-    at: Array | None = None
     answers: bool = False
     answered: Array | None = None
     feature_scale: FeatureScale | None = None
@@ -296,7 +188,6 @@ class Trace:
     scale: Array | float = 1.0
     seed: int | None = None
     data: str | None = None
-    folds: FoldModels | None = None
     goal: NonlinearObjective | None = None
     pieces: Array | None = None
     classes: Classes = TWO
@@ -342,14 +233,6 @@ class Trace:
         settings: list[int] = np.unique(self.setting).tolist()
         return settings
 
-    @property
-    def iterates(self) -> Trace:
-        """The iterates as played, without candidates whose thresholds were moved afterwards."""
-        if self.at is None:
-            return self
-        moved = self.at.any(axis=1)
-        return replace(self.only(np.flatnonzero(~moved)), at=None)
-
     def of_setting(self, setting: int | None) -> Trace:
         """The candidates of one setting, in order.
 
@@ -387,16 +270,12 @@ class Trace:
             **rows,
             watched={name: values.only(chosen) for name, values in self.watched.items()},
             thresholds={name: values[chosen] for name, values in self.thresholds.items()},
-            at=None if self.at is None else self.at[chosen],
             answered=None if self.answered is None else self.answered[chosen],
-            folds=None if self.folds is None else self.folds.only(chosen),
             pieces=None if self.pieces is None else self.pieces[chosen],
         )
 
     def scores(self, compiled: Compiled) -> Array:
-        """Scores of its models on a compiled problem, out of fold on training rows.
-
-        Without cross-fitting (``judge=rb.Folds()``) they are simply its models' scores.
+        """Scores of its models on a compiled problem.
 
         Parameters
         ----------
@@ -408,13 +287,11 @@ class Trace:
         array of shape (N, A, n)
             The scores; A is 1 for two classes and D for more.
         """
-        if self.folds is None:
-            return scores_on(compiled, self.scorer, self.parameters)
-        return self.folds.scores(compiled, self.scorer, self.parameters)
+        return scores_on(compiled, self.scorer, self.parameters)
 
 
 def joined(traces: Sequence[Trace]) -> Trace:
-    """One trace with the candidates of all; thresholds must be moved in all of them or in none."""
+    """One trace with the candidates of all."""
     first = traces[0]
 
     def join(parts: Iterable[Any]) -> Array:
@@ -435,28 +312,9 @@ def joined(traces: Sequence[Trace]) -> Trace:
         **rows,
         watched=watched,
         thresholds={name: join(t.thresholds[name] for t in traces) for name in first.thresholds},
-        at=None if first.at is None else join(t.at for t in traces),
         answered=None,  # belongs to one game; its pieces are joined before it is known
         pieces=None if first.pieces is None else join(t.pieces for t in traces),
-        folds=joined_models([t.folds for t in traces], [len(t) for t in traces]),
     )
-
-
-def beside(trace: Trace, other: Trace) -> Trace:
-    """The candidates of a trace and of another game that was judged on the same problem.
-
-    The others belong to no setting, and only the objective has a multiplier. If the two games ended in
-    models of different kinds, or one has learned thresholds, the trace is returned unchanged.
-    """
-    if (
-        type(other.scorer) is not type(trace.scorer)
-        or trace.thresholds.keys() != other.thresholds.keys()
-    ):
-        return trace
-    multipliers = np.zeros((len(other), trace.multipliers.shape[1]))
-    multipliers[:, 0] = 1.0
-    placed = replace(other, multipliers=multipliers, setting=np.full(len(other), NO_SETTING))
-    return pooled([trace, placed])
 
 
 def pooled(traces: Sequence[Trace]) -> Trace:
@@ -464,66 +322,9 @@ def pooled(traces: Sequence[Trace]) -> Trace:
     first, *others = traces
     for other in others:
         scorer, parameters = first.scorer.beside(other.scorer, other.parameters)
-        folds = other.folds
-        if folds is not None:
-            flat = folds.parameters.reshape(-1, parameters.shape[1])
-            renamed = first.scorer.beside(other.scorer, flat)[1].reshape(folds.parameters.shape)
-            folds = replace(folds, parameters=renamed)
-        placed = replace(other, parameters=parameters, folds=folds)
+        placed = replace(other, parameters=parameters)
         first = joined([replace(first, scorer=scorer), placed])
     return first
-
-
-def judged_on(trace: Trace, compiled: Compiled) -> Trace:
-    """The same iterates with their exact values on other rows, or for another problem.
-
-    On rows that they were cross-fitted on, the values are out of fold.
-    The thresholds of areas follow from the scores there; other thresholds are the learned ones.
-    """
-    at_once = len(trace) if compiled.stored else AT_ONCE // len(compiled.cells)
-    many = max(1, at_once // score_count(compiled.decisions))
-    starts = range(0, len(trace), many)
-    judged = [_values_on(trace.only(np.arange(len(trace))[i : i + many]), compiled) for i in starts]
-    objectives, violations, pieces, thresholds = zip(*judged, strict=True)
-    return replace(
-        trace,
-        problem=compiled.problem,
-        constraints=compiled.constraints,
-        objectives=np.concatenate(objectives),
-        violations=np.concatenate(violations),
-        thresholds={name: np.concatenate([one[name] for one in thresholds]) for name in thresholds[0]},
-        watched={},
-        scale=compiled.scale[1:],
-        goal=compiled.goal,
-        pieces=None if pieces[0] is None else np.concatenate(pieces),
-    )
-
-
-def _values_on(trace: Trace, compiled: Compiled) -> tuple[Array, Array, Array | None, dict[str, Array]]:
-    """Objectives (N,), violations (N, m), pieces and learned thresholds on other rows."""
-    scores: Any = _decisive(trace, compiled)
-    known: dict[str, Array] = {}
-    if compiled.budgets:
-        scores = np.concatenate(list(scores), axis=-1)
-        known = compiled.spend_budgets(scores, compiled.budgets)
-    thresholds = trace.thresholds | known
-    models = None
-    if compiled.general:
-        if trace.folds is not None or (trace.at is not None and trace.at.any()):
-            remedy = "Judge a trace of rb.play, without folds and moved thresholds."
-            refuse_general(compiled.constraints, "a trace of an estimator", remedy)
-        scores = np.concatenate(list(scores), axis=-1) if isinstance(scores, Iterator) else scores
-        models = models_on(compiled, trace.scorer, trace.parameters, scores)
-    return *compiled.measure(scores, thresholds, models), thresholds
-
-
-def _decisive(trace: Trace, compiled: Compiled) -> Iterator[Array]:
-    """Scores of candidates relative to their thresholds, some rows at a time."""
-    if trace.folds is not None:
-        pieces = iter([trace.scores(compiled)])
-    else:
-        pieces = score_pieces(compiled, trace.scorer, trace.parameters)
-    return pieces if trace.at is None else (s.astype(float) - trace.at[..., None] for s in pieces)
 
 
 def on_frontier(objectives: Array, violations: Array) -> Array:

@@ -11,9 +11,8 @@ decision.
 
 An oracle need not be exact. So the answer to λ is the best, by the Lagrangian at λ, of the new fit and
 the earlier ones of its setting. The multipliers move by the violations of the answer, and `rb.average`
-averages the answers; every fit is kept, as a candidate for the other solutions. With a judge, the
-violations are counted on its rows, and the gap bounds the distance between the best mixture of the fits
-and the best at the multipliers tried.
+averages the answers; every fit is kept, as a candidate for the other solutions. The gap
+bounds the distance between the best mixture of the fits and the best at the multipliers tried.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from ratebound._old.game._constraints import Models
 from ratebound._old.game._keeping import Keeper
 from ratebound._old.game._recording import Recorder
 from ratebound._old.game._state import Batch, Described, GameState, put_together
-from ratebound._old.game.folding import Folded
 from ratebound._old.game.game import Game
 from ratebound._old.game.learner import Answering, Differentiating, Growing, Taking
 from ratebound._old.game.players import Player
@@ -172,39 +170,31 @@ class Taken(Turns):
         game: Game,
         fit: Taking,
         state: GameState,
-        batches: Iterator[tuple[Draw, ...]],
+        batches: Iterator[Draw],
         seed: int,
-        judge: Game | None = None,
     ) -> None:
         self.game, self.fit, self.state, self.batches, self.seed = game, fit, state, batches, seed
-        self.judge = judge  # on the rows that the λ-player sees, if they are not the model's
         self._move = self._growing(fit) if isinstance(fit, Growing) else self._descending(fit)
 
     def step(self) -> None:
-        self.state = self._after(self.state, *next(self.batches))
+        self.state = self._after(self.state, next(self.batches))
 
-    def _after(self, state: GameState, own: Draw, shown: Draw | None = None) -> GameState:
+    def _after(self, state: GameState, own: Draw) -> GameState:
         """The state after a round, in which the model moves too."""
-        judged = None
-        models = self._models()
-        if self.judge is not None and shown is not None:
-            seen = self.fit.judged_scores(self.judge.compiled, shown[0])
-            judged = self.judge.look(state, seen, self.judge.batch(*shown), models=models)
         scores = self.fit.scores(own[0])
         batch = self.game.batch(*own)
-        gradient, moved = self.game.round(state, scores, batch, judged, models=models)
+        gradient, moved = self.game.round(state, scores, batch, models=self._models())
         self._move(gradient, scores, batch)
         return moved
 
     def _models(self) -> Models | None:
         """The models as user-defined constraints see them, if there are such constraints."""
-        shown = self.game if self.judge is None else self.judge
-        general = shown.compiled.general
+        general = self.game.compiled.general
         if not general:
             return None
         assert isinstance(self.fit, Differentiating)
         exact = any(isinstance(each.left, General) and each.left.exact for _, each in general)
-        whole = self.fit.judged_scores(shown.compiled, None) if exact else None
+        whole = self.fit.judged_scores(self.game.compiled, None) if exact else None
         return Models(partial(self.fit.modules, training=False), whole)
 
     def _descending(self, fit: Any) -> Move:
@@ -257,12 +247,12 @@ class Recorded(Taken):
         self.recorder = Recorder(game.example, fit.count_on_device)
 
     def step(self) -> None:
-        rows, shares = zip(*next(self.batches), strict=True)
+        rows, share = next(self.batches)
 
-        def play(state: GameState, *rows: Any) -> tuple[None, GameState]:
-            return None, self._after(state, *zip(rows, shares, strict=True))
+        def play(state: GameState, rows: Any) -> tuple[None, GameState]:
+            return None, self._after(state, (rows, share))
 
-        _, self.state = self.recorder(play, self.state, rows)
+        _, self.state = self.recorder(play, self.state, (rows,))
 
 
 def taking(game: Game, fit: Taking, *rest: Any) -> Taken:
@@ -291,15 +281,12 @@ class Asking(Turns):
         fit: Answering,
         player: Player,
         rounds: int,
-        *,
-        judge: Compiled | None = None,
-        folds: Folded | None = None,
     ) -> None:
         _check(compiled, player)
-        self.compiled, self.fit, self.player, self.folds = compiled, fit, player, folds
+        self.compiled, self.fit, self.player = compiled, fit, player
         constraints = len(compiled.constraints)
         self.answers = no_answers(constraints)
-        bound = Game(judge or compiled, player).bound() if player.needs_bound else None
+        bound = Game(compiled, player).bound() if player.needs_bound else None
         self.multipliers = player.start(
             constraints, settings=player.settings, rounds=rounds, bound=bound
         )
@@ -308,7 +295,7 @@ class Asking(Turns):
     def step(self) -> None:
         if len(self.answers):
             self.multipliers = self.player.after(self.multipliers, self.answers)
-        self.fit.respond(self.compiled, self.multipliers.weights, self.folds)
+        self.fit.respond(self.compiled, self.multipliers.weights)
 
     def weighed(self) -> tuple[Array, Array]:
         """The weights whose product with the values of a trace is the Lagrangian."""

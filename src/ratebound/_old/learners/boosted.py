@@ -16,7 +16,7 @@ import numpy as np
 from ratebound._old.base.checks import check_made, nearest
 from ratebound._old.base.types import Array
 from ratebound._old.game.learner import Growing, Learner, Rows, Style
-from ratebound._old.game.players import OBJECTIVE_WEIGHT, Player, SwapRegret, opponent
+from ratebound._old.game.players import OBJECTIVE_WEIGHT, SwapRegret
 from ratebound._old.game.scorer import Graph, Saved, Scorer, check_indices, register_scorer
 from ratebound._old.learners._boosters import LIBRARIES, Booster, Recipe
 from ratebound._old.learners._trees import ARRAYS, Trees
@@ -40,8 +40,8 @@ class Boosted(Learner):
         changed; its objective gives way to the game's, its number of trees to `rounds` where `rb.play`
         is given them.
     categorical : list of int, default=()
-        The features that hold codes of categories. Categorical columns of a pandas table are recognised,
-        and `RateConstrainedClassifier` finds them. NaN means missing.
+        The features that hold codes of categories. Categorical columns of a pandas table are
+        recognised. NaN means missing.
 
     Raises
     ------
@@ -64,7 +64,6 @@ class Boosted(Learner):
     fit: ClassVar[Any] = Growing
     style: ClassVar[Style] = "codes"
     takes_missing: ClassVar[bool] = True
-    multiplier_rates: ClassVar[tuple[float, ...]] = (0.01, 0.02, 0.05, 0.1)
 
     def __post_init__(self) -> None:
         check_made("rb.Boosted", self.model)
@@ -80,19 +79,10 @@ class Boosted(Learner):
         # weight, and a slower player would not keep a hard constraint by their end.
         return SwapRegret(0.05, objective_weight=OBJECTIVE_WEIGHT)
 
-    def opponent(self, constraints: int) -> Player:
-        # However many constraints there are: growing a tree takes longer than moving the multipliers.
-        return opponent("swap", constraints, self.multiplier_rates)
-
     @property
     def rounds(self) -> int:
         """How many trees the estimator asks for."""
         return self._recipe.rounds
-
-    @property
-    def patience(self) -> int | None:
-        """The estimator's early stopping: after how many rounds without improvement, for `Stalled`."""
-        return self._recipe.patience
 
     def prepared(self, names: Sequence[str], codes: Sequence[int], rows: int) -> Boosted:
         return replace(self, categorical=tuple(self.categorical) or tuple(codes))
@@ -273,9 +263,6 @@ class BoostedFit(Growing):
             rows = _readable(other.inputs, self.categories, type(trees))
             self.watched[id(other)] = other, trees.watch(rows)
         return self._known_scores(self.watched[id(other)][1])
-
-    def judged_scores(self, judge: Compiled, rows: Array | None) -> Array:
-        return self.watched_scores(judge)
 
     def _known_scores(self, watched: Any = None) -> Array:
         each = [np.atleast_2d(trees.known_scores(watched)) for trees in self.ensembles]

@@ -45,18 +45,17 @@ class Lattice(Network):
         rows.
     monotone : mapping of int or str to int, default={}
         Whether the score rises (1) or falls (-1) with a number, all else being equal: by the feature's
-        place, or in `RateConstrainedClassifier` by the column's name as in ``{"income": 1}``. A missing
-        value may have any score.
+        place. A missing value may have any score.
     categorical : list of int, default=()
-        The features that hold whole-number codes of categories. `RateConstrainedClassifier` finds them.
-        Others are numbers. NaN means missing, with a value of its own.
+        The features that hold whole-number codes of categories. Others are numbers. NaN means missing,
+        with a value of its own.
     orders : mapping of int to list of (int, int), default={}
         Pairs (a, b) of categories: the score of a is at most the score of b, all else being equal.
     output_bounds : tuple of (float, float), default=None
         Two numbers that scores stay between. By default scores are free.
     learning_rate : float or list of float, default=0.01
         Step size of the calibrators; values of lattices take steps ten times as long. Several are
-        several settings, trained side by side; `RateConstrainedClassifier` tries .003, .01 and .03.
+        several settings, trained side by side.
     optimizer : {"adam", "sgd"}, default="adam"
         How steps are taken. The default needs the least tuning.
     l2 : float, default=0.0
@@ -194,8 +193,8 @@ class Lattice(Network):
         for named in (*self.monotone, *self.categorical):
             if _is_name(named):
                 raise ValueError(
-                    f"monotone names the column {named!r}, which RateConstrainedClassifier knows; "
-                    "rb.play knows features by their place, counted from 0"
+                    f"monotone names the column {named!r}: rb.play knows features by their place, "
+                    "counted from 0"
                 )
             if not 0 <= named < width:
                 raise ValueError(f"there is no feature {named}: there are {width}, counted from 0")
@@ -239,8 +238,8 @@ def check_monotone(model: Any) -> bool:
 
     Parameters
     ----------
-    model : Mixture, RateConstrainedClassifier or module
-        A mixture of lattice models, a fitted estimator, or the module.
+    model : Mixture or module
+        A mixture of lattice models, or the module.
 
     Returns
     -------
@@ -274,7 +273,7 @@ class Calibrator:
 
 
 def calibrators(model: Any) -> list[Calibrator]:
-    """The calibrator of each feature of a lattice model: a mixture, a fitted estimator or the module."""
+    """The calibrator of each feature of a lattice model: a mixture or the module."""
     module, given = _parameters_of(model)
     state = module.alone(given)
     numbers, categories = state["number_values"].numpy(), state["category_values"].numpy()
@@ -291,13 +290,12 @@ def calibrators(model: Any) -> list[Calibrator]:
 
 def _parameters_of(model: Any) -> tuple[Any, dict[str, Any]]:
     """The module of a lattice model and its parameters by name, (M, ...)."""
-    mixture = getattr(model, "solution_", model)
-    deployed = getattr(mixture, "scorer", mixture)
+    deployed = getattr(model, "scorer", model)
     module = deployed.module if isinstance(deployed, TorchScorer) else deployed
     if not hasattr(module, "is_monotone"):
         raise TypeError(f"expected a lattice model, got {type(module).__name__}")
     if module is not deployed:
-        return module, unflatten(as_tensor(mixture.parameters), deployed.shapes)
+        return module, unflatten(as_tensor(model.parameters), deployed.shapes)
     return module, {name: p.detach().cpu()[None] for name, p in module.named_parameters()}
 
 

@@ -21,7 +21,7 @@ from ratebound._old.problem.frames import is_sparse, rows_between
 from ratebound._old.problem.stored import StoredRows
 
 if TYPE_CHECKING:
-    from ratebound._old.problem.compiled import Compiled
+    pass
 
 
 AT_ONCE = 2**20  # scores computed at a time
@@ -35,7 +35,7 @@ class Linear(Stepping):
     ----------
     learning_rate : float or list of float, default=0.01
         Step size. Several are several settings, trained side by side. The default suits features of
-        about the same scale; `RateConstrainedClassifier` scales them, and tries .01, .02 and .04.
+        about the same scale.
     optimizer : {"adam", "sgd"}, default="adam"
         How steps are taken. The default needs the least tuning; the convergence theorems are about
         "sgd".
@@ -176,18 +176,11 @@ class LinearFit(Descending):
         self._each = self.weights.reshape(settings * each, width)  # the same numbers, a line a score
         self._shape = (settings, each, -1)
         self.descent = Descent(self.weights, spec.learning_rate, spec.optimizer)
-        self._judged: tuple[Compiled, _Rows] | None = None  # a judge and its rows
 
     def scores(self, rows: Array | None) -> Array:
         """(K, A, b) scores of these rows, or of all rows."""
         self._batch = self.rows.batch(rows)
         return self.rows.products(self._each, self._batch).reshape(self._shape)
-
-    def judged_scores(self, judge: Compiled, rows: Array | None) -> Array:
-        if self._judged is None or self._judged[0] is not judge:
-            self._judged = judge, _rows(judge.features, self.spec.dtype)
-        others = self._judged[1]
-        return others.products(self._each, others.batch(rows)).reshape(self._shape)
 
     def descend(self, gradient: Array) -> None:
         """One step against the gradient with respect to the scores last given, of their shape."""

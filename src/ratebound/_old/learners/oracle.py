@@ -37,7 +37,6 @@ from ratebound._old.learners.boosted import (
 from ratebound._old.learners.linear import LinearScorer
 from ratebound._old.problem.deciding import score_count
 from ratebound._old.problem.frames import as_array, frame_columns, is_sparse, rows_of
-from ratebound._old.problem.population import Population
 
 FAINTEST = 1e-12  # a probability that is never the largest, and has a logarithm
 ROUNDING = 1e-13  # costs are the same up to this share of the largest
@@ -232,10 +231,6 @@ class Oracle(Learner):
         return "table" if hasattr(inner, "steps") else "plain"
 
     @property
-    def has_probabilities(self) -> bool:
-        return hasattr(self.estimator, "predict_proba")
-
-    @property
     def takes_missing(self) -> bool:
         from sklearn.utils import get_tags
 
@@ -392,10 +387,7 @@ class OracleFit(Answering):
         else:
             scorer = BoostedScorer(self.forms, categories_of(self.X))
             numbers = np.array([[i, trees.count] for i, trees in enumerate(self.forms)], dtype=float)
-        folds, parameters = trace.folds, numbers[trace.parameters[:, 0]]
-        if folds is not None:
-            folds = replace(folds, parameters=numbers[folds.parameters[..., 0]])
-        return replace(trace, scorer=scorer, parameters=parameters, folds=folds)
+        return replace(trace, scorer=scorer, parameters=numbers[trace.parameters[:, 0]])
 
 
 def prototype_of(spec: Oracle, seed: int) -> Any:
@@ -408,22 +400,6 @@ def prototype_of(spec: Oracle, seed: int) -> Any:
         given = {n: v for n, v in prototype.get_params().items() if v is not None}
         prototype.set_params(**LIBRARIES[library].unsaid(given))
     return prototype
-
-
-def fitted_to_labels(spec: Oracle, rows: Population, seed: int) -> Any:
-    """The estimator fitted to the labels of rows, as it would be without promises; or the only label."""
-    assert rows.y is not None
-    labels, X = rows.y.astype(int), rows.inputs if frame_columns(rows.inputs) else as_array(rows.inputs)
-    present = np.unique(labels)
-    if len(present) < 2:
-        return int(present.sum())
-    prototype = prototype_of(spec, seed)
-    weighted = {} if rows.weights is None else {weight_argument(prototype): rows.weights}
-    try:
-        return prototype.fit(X, labels, **weighted)
-    except Exception as error:  # anyone's estimator may raise anything; say which it was
-        kind = ValueError if isinstance(error, ValueError) else RuntimeError
-        raise kind(f"{_name(prototype)} could not be fitted: {error}") from error
 
 
 def deployed(spec: Oracle, members: Sequence[Any], X: Any, decisions: int) -> tuple[Scorer, Array]:

@@ -19,7 +19,7 @@ from ratebound._old.base.checks import check_number, check_whole
 from ratebound._old.base.drawing import drawing_from, drawing_nothing, seeded_on
 from ratebound._old.base.extras import import_torch
 from ratebound._old.base.types import Array
-from ratebound._old.game.learner import FOLDS, Added, Differentiating, Rows, Stepping
+from ratebound._old.game.learner import Added, Differentiating, Rows, Stepping
 from ratebound._old.game.players import checked_rates
 from ratebound._old.learners._modules import (
     OnDevice,
@@ -80,10 +80,6 @@ class Network(Stepping):
                 "an optimizer or regularizer of your own needs one setting at a time: one learning rate "
                 "of the model and one of the player, and no folds"
             )
-
-    @property
-    def folds(self) -> int | None:
-        return None if callable(self.optimizer) or self.regularizer is not None else FOLDS
 
     @abstractmethod
     def network(self, features: Array, outputs: int = 1) -> Any:
@@ -475,8 +471,7 @@ class MLP(Network):
     hidden : list of int, default=(32,)
         The sizes of the hidden layers. The default is small: enough for most tables, and fast.
     learning_rate : float or list of float, default=0.01
-        Step size. Several are several settings, trained side by side; `RateConstrainedClassifier` tries
-        .003, .01 and .03.
+        Step size. Several are several settings, trained side by side.
     optimizer : {"adam", "sgd"} or callable, default="adam"
         How steps are taken; a function from parameters to a `torch.optim.Optimizer` for one setting.
     l2 : float, default=0.0

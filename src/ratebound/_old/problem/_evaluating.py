@@ -12,7 +12,6 @@ from ratebound._old.base.types import Array
 from ratebound._old.problem.coefficients import Block
 from ratebound._old.problem.deciding import decided_at, rounded_up, score_count, with_axes
 from ratebound._old.problem.frames import as_array
-from ratebound._old.problem.guessing import of_copies
 from ratebound._old.problem.sharing import total_of
 
 if TYPE_CHECKING:
@@ -92,10 +91,8 @@ def given_scores(problem: Compiled, scores: Any) -> Array:
         missing = [name for name in problem.populations if name not in scores]
         if missing:
             raise ValueError(f"scores for population {missing[0]!r} are missing")
-        given = (of_copies(each, as_array(scores[name])) for name, each in problem.populations.items())
-        return np.concatenate(list(given), axis=-1)
-    alone = len(problem.populations) == 1
-    return of_copies(problem.first, as_array(scores)) if alone else as_array(scores)
+        return np.concatenate([as_array(scores[name]) for name in problem.populations], axis=-1)
+    return as_array(scores)
 
 
 def stacked_scores(problem: Compiled, scores: Any) -> Array:

@@ -18,8 +18,6 @@ from ratebound._old.problem._drawing_up import Drawn
 from ratebound._old.problem._evaluating import (
     evaluated,
     given_scores,
-    in_cells,
-    per_decision,
     stacked_scores,
 )
 from ratebound._old.problem.coefficients import CHUNK, Block, Coefficients, SplitCosts, bit
@@ -33,7 +31,7 @@ from ratebound._old.problem.sharing import any_shared, of_all, rows_of_all, tota
 from ratebound._old.problem.summaries import FeatureScale, digest_of, feature_scale_of
 from ratebound._old.rates.expressions import FIRST, Constraint
 from ratebound._old.rates.general import General
-from ratebound._old.rates.kinds import Classes, label_classes
+from ratebound._old.rates.kinds import Classes
 
 DENSE = 2**18  # up to this many entries, a dense matrix is cheapest
 EVERY = slice(None)  # row
@@ -176,19 +174,9 @@ class Compiled:
         return any(population.stored for population in self.populations.values())
 
     @property
-    def all_in_memory(self) -> bool:
-        """Whether all rows are in the memory of this process, none on disk or in other processes."""
-        return not self.stored and not any_shared(self.populations)
-
-    @property
     def decisions(self) -> int:
         """The number D of possible decisions."""
         return len(self.classes)
-
-    @property
-    def label_count(self) -> int:
-        """The number of classes that labels may have: all decisions but a referral."""
-        return len(label_classes(self.classes))
 
     @property
     def cell_count(self) -> int:
@@ -573,24 +561,6 @@ class Compiled:
             scores = np.concatenate(list(scores), axis=-1)
         stacked = stacked_scores(self, scores)
         return [stacked], self.spend_budgets(stacked, unknown) | known
-
-    def decided_weight(self, decided: Array, block: Block) -> Array:
-        """The total weight of the rows decided 1, 2, ... in each slice of a block.
-
-        Parameters
-        ----------
-        decided : array of shape (K, n)
-            The decisions, as indices into `classes`.
-        block : Block
-            One of `blocks`.
-
-        Returns
-        -------
-        array of shape (K, (D - 1) * slices)
-            The weights, decision by decision.
-        """
-        everyone = slice(0, len(self.cells))
-        return per_decision(self, in_cells(self, decided, block, everyone), len(decided))
 
     @property
     def tops(self) -> list[str]:

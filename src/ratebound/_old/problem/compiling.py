@@ -30,11 +30,10 @@ from ratebound._old.problem._drawing_up import Drawn, Queries, draw_part, draw_u
 from ratebound._old.problem.coefficients import Block, Coefficients
 from ratebound._old.problem.compiled import Compiled
 from ratebound._old.problem.general import check_general
-from ratebound._old.problem.guessing import with_known_groups
 from ratebound._old.problem.masks import NoSuchValue
 from ratebound._old.problem.population import Population
 from ratebound._old.problem.problem import Problem
-from ratebound._old.problem.reductions import curves, mixed, ratios
+from ratebound._old.problem.reductions import mixed, ratios
 from ratebound._old.problem.reductions.goal import (
     Linearization,
     NonlinearObjective,
@@ -51,7 +50,6 @@ from ratebound._old.rates.expressions import FIRST, Expression, OfScores, Rate, 
 from ratebound._old.rates.general import General
 from ratebound._old.rates.kinds import (
     ANY,
-    KINDS,
     YES,
     Atom,
     Classes,
@@ -62,7 +60,7 @@ from ratebound._old.rates.kinds import (
     place_of,
     referral_of,
 )
-from ratebound._old.rates.subsets import EVERYONE, Name, Subset, Value, value_text
+from ratebound._old.rates.subsets import EVERYONE, Name, Subset, value_text
 
 Key = tuple[float | str, Name | None]  # a threshold, and a column of amounts
 PLAIN: Key = (0.0, None)  # decisions at 0, every row counted once
@@ -76,9 +74,6 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
     ``compiled.problem`` says so. A goal on a column covers every value that the column has here. To
     compile a part of the rows, use ``compiled.problem``: counts are then scaled to the whole, and groups
     are the same.
-
-    If a column is known by probabilities (`guessed`), each row becomes a copy for each value that it may
-    have, and scores refer to the copies: ``compiled.first`` has their features.
 
     Parameters
     ----------
@@ -114,8 +109,6 @@ def compile(problem: Problem, train: Population, **others: Population) -> Compil
     if count() > 1:
         check_same("the problem", str(problem))
         check_alike(people)
-    if isinstance(problem, Problem) and problem.guessed:
-        people = with_known_groups(problem, people)
     return _to_train(compile_on(problem, people))
 
 
@@ -177,28 +170,11 @@ def _in_full(
 ) -> Problem:
     """A problem with its goals spelled out, checked against these rows."""
     check_decided(problem.rates, classes)
-    _check_experts(problem, populations, classes)
     weights = {name: _weight(each) for name, each in populations.items()}
     problem = counting(spelled_out(problem, populations, first, countable=True), weights)
-    _check_pairs(problem, populations, first)
     if len(classes) > 2:
         _check_said(problem, classes)
     return problem
-
-
-def _check_experts(problem: Problem, populations: dict[str, Population], classes: Classes) -> None:
-    """Raise if an expert, to whom rows are referred, refers some."""
-    referral = referral_of(classes)
-    for rate in problem.rates if referral is not None else ():
-        people = populations.get(rate.population)
-        if rate.expert is None or people is None or people.stored or rate.expert not in people.columns:
-            continue
-        if passed_on := int((people.existing(rate.expert) == len(classes) - 1).sum()):
-            raise ValueError(
-                f"{rate}: column {rate.expert!r} holds {str(referral)!r} in {passed_on:,} rows, but an "
-                "expert decides every row that is referred: write what was decided in the end, or leave "
-                "those rows out"
-            )
 
 
 def _entered(
@@ -245,25 +221,6 @@ def _weight(population: Population) -> float:
     return float(sum(of_all(population, population.total_weight)))
 
 
-def _check_pairs(problem: Problem, populations: dict[str, Population], first: str) -> None:
-    """Raise if a rate of pairs is asked of single rows, or a rate of rows is asked of pairs."""
-    for rate in problem.rates:
-        population, kind = populations.get(rate.population), KINDS.get(rate.kind)
-        of_pairs = kind is not None and kind.pairs  # another process's kind may be unknown
-        if population is None or of_pairs == population.paired:
-            continue
-        name = repr(rate.on or first)
-        if population.paired:
-            raise ValueError(
-                f"{rate}: population {name} consists of pairs, but {rate.kind} counts single rows: for "
-                "pairs use ranked_right(...), and 1 - ranked_right() as their error"
-            )
-        raise ValueError(
-            f"{rate}: population {name} consists of single rows, but {rate.kind} counts pairs: make "
-            "pairs of them, rb.Pairs(X, y, columns=...), and train with rb.RateConstrainedRanker"
-        )
-
-
 def _check_said(problem: Problem, classes: Classes) -> None:
     """Raise if an area or a ratio does not fit several classes; the error quotes the promise."""
     for promise in problem.constraints:
@@ -288,22 +245,20 @@ def _check_said(problem: Problem, classes: Classes) -> None:
                 raise ValueError(f"{metric}: {error}") from None
 
 
-def goal_of(problem: Problem, classes: tuple[Value, ...]) -> NonlinearObjective | None:
+def goal_of(problem: Problem) -> NonlinearObjective | None:
     """The objective as a function of sums of rates; None if it is a sum itself.
 
-    >>> goal_of(Problem(maximize="g_mean()"), (False, True)).pieces
-    (recall(), true_negative_rate())
+    >>> goal_of(Problem(maximize="smallest(recall(), accuracy())")).pieces
+    (-recall(), -accuracy())
     """
     if ratios.accepts(problem):
         return ratios.apply(problem)
-    if mixed.accepts(problem):
-        return mixed.apply(problem)
-    return curves.apply(problem, classes) if curves.accepts(problem) else None
+    return mixed.apply(problem) if mixed.accepts(problem) else None
 
 
 def _with_goal(problem: Problem, classes: Classes, measured: Callable[[Problem], Compiled]) -> Compiled:
     """A problem whose objective is not a sum: its pieces, `measured`, and the first linear problem."""
-    goal = goal_of(problem, classes)
+    goal = goal_of(problem)
     assert goal is not None
     try:
         whole = measured(whole_of(problem, goal))

@@ -87,15 +87,6 @@ def less_thresholds(scores: Array, at: Array) -> Array:
     return scores - namespace(at).concatenate([0 * at[:, :first], at], 1)[:, :, None]
 
 
-def from_first_class(at: Array) -> Array:
-    """Thresholds or offsets (M, A) relative to the first class, (M, D - 1), like learned thresholds.
-
-    >>> from_first_class(np.array([[0.5]])), from_first_class(np.array([[1.0, 0.0, 3.0]]))
-    (array([[0.5]]), array([[-1.,  2.]]))
-    """
-    return at if at.shape[1] == 1 else at[:, 1:] - at[:, :1]
-
-
 def decided_at(scores: Array, at: Array | float) -> Array:
     """The decisions (M, n) at thresholds `at`: a number, or (M, D - 1) for all classes but the first.
 

@@ -11,10 +11,11 @@ from ratebound._old.base.types import Array
 from ratebound._old.problem.frames import distinct, some
 from ratebound._old.problem.population import Population
 from ratebound._old.problem.values import Comparable, ReadColumn, dated
-from ratebound._old.rates.guesses import is_excused
 from ratebound._old.rates.kinds import place_of
 from ratebound._old.rates.subsets import (
     EVERYONE,
+    Any_,
+    Combined,
     Compare,
     Decided,
     Decision,
@@ -52,6 +53,23 @@ def masker(population: Population, *, absent: bool = False) -> Masker:
         return np.ones(len(population), dtype=bool) if subset == EVERYONE else inside
 
     return mask
+
+
+def is_excused(subset: Subset) -> set[Subset]:
+    """Conditions `missing(...)` that may select no rows, since each is one of several alternatives.
+
+    >>> from ratebound._old import missing, where
+    >>> is_excused(where(race="black") | missing("race")), is_excused(missing("race"))
+    ({missing(race)}, set())
+    """
+    if not isinstance(subset, Combined):
+        return set()
+    own = (
+        {part for part in subset.parts if isinstance(part, Missing)}
+        if isinstance(subset, Any_)
+        else set()
+    )
+    return own.union(*(is_excused(part) for part in subset.parts))
 
 
 def reader(population: Population) -> Callable[[Name, Value, bool], Comparable]:

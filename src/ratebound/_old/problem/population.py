@@ -92,7 +92,6 @@ class Population:
     """
 
     stored = False  # whether its rows are read on demand, as in `Rows`
-    paired = False  # whether each is two rows whose scores are compared, as in `Pairs`
     everywhere = False  # whether every process has all of its rows, not a share
 
     def __init__(
@@ -476,12 +475,6 @@ def assembled(
     population.X, population.y, population.columns = X, y, columns
     population.weights, population.labels, population.size = weights, labels, size
     return population
-
-
-def check_single(asker: str, populations: Iterable[Population], instead: str) -> None:
-    """Raise if pairs are given to a function of single rows; `instead` says what takes pairs."""
-    if any(each.paired for each in populations):
-        raise ValueError(f"{asker} is about decisions on single rows, but these are pairs: {instead}")
 
 
 def read_weights(weights: Any) -> Array:

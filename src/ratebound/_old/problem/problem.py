@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any, TypeAlias, cast
 
 from ratebound._old.base.checks import as_number
-from ratebound._old.rates import guesses
 from ratebound._old.rates.beyond_sums import Sense, check_objective
 from ratebound._old.rates.costs import cost_columns
 from ratebound._old.rates.demands import Demand, demands
@@ -28,7 +27,6 @@ from ratebound._old.rates.expressions import (
 )
 from ratebound._old.rates.general import General, general
 from ratebound._old.rates.grouping import Goal, Promise
-from ratebound._old.rates.guesses import Guessed, as_guessed, whatever_is_missing
 from ratebound._old.rates.kinds import wanted
 from ratebound._old.rates.ranges import Parity, Range
 from ratebound._old.rates.reach import check_reach
@@ -86,9 +84,6 @@ class Problem:
         them. By default none.
     maximize : Expression, Ratio or str, default=None
         The quantity to maximise.
-    guessed : Guessed or list of them, default=()
-        How columns are known that are guessed or missing in some rows, as `rb.guessed` describes. By
-        default each column is taken as it is.
 
     Attributes
     ----------
@@ -100,8 +95,6 @@ class Problem:
         The promises, one by one.
     left_out : tuple of LeftOut
         The groups that goals leave out with ``min_rows=``, once compiled on rows.
-    guessed : tuple of Guessed
-        How guessed columns are known.
 
     Raises
     ------
@@ -128,7 +121,6 @@ class Problem:
     sense: Sense
     subject_to: tuple[Promise, ...]
     left_out: tuple[LeftOut, ...] = field(default=(), compare=False, repr=False)
-    guessed: tuple[Guessed, ...] = ()
 
     def __init__(
         self,
@@ -136,22 +128,16 @@ class Problem:
         subject_to: Promises = (),
         *,
         maximize: Metric | str | None = None,
-        guessed: Guessed | Iterable[Guessed] = (),
     ) -> None:
         if (minimize is None) == (maximize is None):
             raise TypeError("a problem has one objective: give minimize= or maximize=, not both")
         sense: Sense = "minimize" if maximize is None else "maximize"
         objective = _objective(sense, minimize if maximize is None else maximize)
-        ways = as_guessed(guessed)
-        _check_objective_known(objective, ways)
-        self._state(sense, objective, _in_worst_case(subject_to, ways), ways)
+        self._state(sense, objective, subject_to)
 
-    def _state(
-        self, sense: Sense, objective: Metric, subject_to: Promises, guessed: tuple[Guessed, ...]
-    ) -> None:
+    def _state(self, sense: Sense, objective: Metric, subject_to: Promises) -> None:
         object.__setattr__(self, "sense", sense)
         object.__setattr__(self, "left_out", ())
-        object.__setattr__(self, "guessed", guessed)
         object.__setattr__(self, "objective", objective)
         try:
             object.__setattr__(self, "subject_to", tuple(_flatten(subject_to)))
@@ -261,43 +247,8 @@ class Problem:
             The other problem.
         """
         problem = Problem.__new__(Problem)
-        problem._state(self.sense if sense is None else sense, objective, subject_to, self.guessed)
+        problem._state(self.sense if sense is None else sense, objective, subject_to)
         object.__setattr__(problem, "left_out", self.left_out)
-        return problem
-
-    def guessing(self, guessed: Guessed | Iterable[Guessed]) -> Problem:
-        """The same problem, with columns that are guessed.
-
-        Parameters
-        ----------
-        guessed : Guessed or list of them
-            How columns are known, as `rb.guessed` describes; in addition to the problem's own.
-
-        Returns
-        -------
-        Problem
-            The new problem.
-        """
-        new = tuple(each for each in as_guessed(guessed) if each not in self.guessed)
-        ways = as_guessed((*self.guessed, *new))
-        _check_objective_known(self.objective, new)
-        return self.promising(_in_worst_case(self.subject_to, new)).known_by(ways)
-
-    def known_by(self, guessed: tuple[Guessed, ...]) -> Problem:
-        """The same promises, with these guessed columns; no promise is rewritten.
-
-        Parameters
-        ----------
-        guessed : tuple of Guessed
-            How guessed columns are known.
-
-        Returns
-        -------
-        Problem
-            The new problem.
-        """
-        problem = self.promising(self.subject_to).leaving_out(self.left_out)
-        object.__setattr__(problem, "guessed", guessed)
         return problem
 
     @staticmethod
@@ -379,8 +330,8 @@ class Problem:
             if isinstance(promise, Parity):
                 raise ValueError(
                     f"{promise}: the best level for it is not known before there is a model: "
-                    "rb.thresholds and rb.RateConstrainedClassifier search for it, and "
-                    "rb.at_levels(problem, scores, rows) has its constraints for rb.compile"
+                    "rb.RateConstrainedClassifier searches for it; for a game write two constraints "
+                    "with a number between the two ratios"
                 )
         return tuple(promise for promise in self.subject_to if isinstance(promise, Constraint))
 
@@ -491,33 +442,6 @@ def as_problem(asker: str, given: Asked) -> Problem:
     )
 
 
-def _in_worst_case(promises: Promises, ways: Sequence[Guessed]) -> Iterable[Promise]:
-    """The promises; for columns with unknown missing values, as they hold whatever is missing."""
-    anything = [each.column for each in ways if each.level == "anything"]
-    if not anything:
-        yield from _flatten(promises)
-        return
-    for promise in _flatten(promises):
-        spoken_of = [column for column in anything if guesses.speaks_of(promise, column)]
-        if len(spoken_of) > 1:
-            raise ValueError(
-                f"{promise}: it names {' and '.join(map(str, spoken_of))}, and nothing is assumed about "
-                "either: make separate promises about each, or combine both into one column"
-            )
-        yield whatever_is_missing(promise, spoken_of[0]) if spoken_of else promise
-
-
-def _check_objective_known(objective: Metric, ways: Sequence[Guessed]) -> None:
-    """Raise if an objective names a group with unknown missing values: it has no single value."""
-    for each in ways:
-        for rate in objective.rates:
-            if each.level == "anything" and each.column in columns_in(rate.subset):
-                raise ValueError(
-                    f"the objective {objective} names {each.column!r}, whose missing values may be "
-                    "anything, so it has no single value: name the column only in promises"
-                )
-
-
 def _minimised_by_itself(metric: Metric) -> bool:
     """Whether it is minimised by default, because less of it is better."""
     if isinstance(metric, Ratio):
@@ -562,8 +486,7 @@ def to_plain(problem: Problem) -> dict[str, Any]:
     ]
     plain = {problem.sense: _side(problem.objective), "subject_to": promises}
     left_out = [vars(group) for group in problem.left_out]
-    ways = [guesses.to_plain(each) for each in problem.guessed]
-    return plain | ({"left_out": left_out} if left_out else {}) | ({"guessed": ways} if ways else {})
+    return plain | ({"left_out": left_out} if left_out else {})
 
 
 def from_plain(data: dict[str, Any]) -> Problem:
@@ -571,10 +494,8 @@ def from_plain(data: dict[str, Any]) -> Problem:
     promises = [promise_from_plain(promise) for promise in data["subject_to"]]
     sense = "maximize" if "maximize" in data else "minimize"
     objective: dict[str, Any] = {sense: _read(data[sense])}
-    problem = Problem(subject_to=promises, **objective).leaving_out(
-        map(_left_out, data.get("left_out", ()))
-    )
-    return problem.known_by(as_guessed(map(guesses.from_plain, data.get("guessed", ()))))
+    problem = Problem(subject_to=promises, **objective)
+    return problem.leaving_out(map(_left_out, data.get("left_out", ())))
 
 
 def _left_out(data: dict[str, Any]) -> LeftOut:

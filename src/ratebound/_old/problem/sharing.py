@@ -46,27 +46,6 @@ def check_alike(people: People) -> None:
             processes.check_same(f"population {name!r} with the features", names)
 
 
-def check_not_shared(asker: str, people: People) -> None:
-    """Raise if each process has a share of the rows, but `asker` needs all of them at once."""
-    for name, population in people.items():
-        if isinstance(population, Population) and is_shared(population):
-            raise ValueError(
-                f"{asker} needs all rows at once, but each process has only a share of population "
-                f"{name!r}: call it in a separate process, on all rows or some of them"
-            )
-
-
-def check_in_memory(asker: str, people: People) -> None:
-    """Raise if rows are on disk or elsewhere, but `asker` needs all of them at once."""
-    check_not_shared(asker, people)
-    for name, population in people.items():
-        if isinstance(population, Population) and population.stored:
-            raise ValueError(
-                f"{asker} needs all rows at once, but population {name!r} is on disk: load "
-                "some of its rows into memory, population.only(rows).in_memory()"
-            )
-
-
 def of_all(population: Population, value: Value) -> list[Value]:
     """A value from the rows here, and the values of other processes that hold more rows."""
     return processes.gathered(value) if is_shared(population) else [value]

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from ratebound._old.base.types import Array
-from ratebound._old.problem.guessing import whatever_is_missing_here
 from ratebound._old.problem.masks import masker, spoken_of
 from ratebound._old.problem.population import Population
 from ratebound._old.problem.problem import LeftOut, Problem
@@ -63,9 +62,7 @@ def spelled_out(
     subject to
       recall(sex == "Female") >= 0.95 * recall()
       recall(sex == "Male") >= 0.95 * recall()
-      recall(missing(sex)) >= 0.95 * recall()
     """
-    problem = whatever_is_missing_here(problem, populations)
     classes = next((p.classes for p in populations.values() if p.classes is not None), ())
     each_class = [each for p in problem.subject_to for each in _each_class(p, classes)]
     if tuple(each_class) == problem.subject_to and not any(isinstance(p, Goal) for p in each_class):
@@ -86,7 +83,6 @@ def spelled_out(
             )
         try:
             values, small, told = _values(promise, populations[name], countable)
-            values = _audited_alone(values, problem)
             promises += [
                 each for c in promise.constraints(values) for each in of_every_class(c, classes)
             ]
@@ -97,21 +93,6 @@ def spelled_out(
     if notices:
         warnings.warn("\n".join(notices), UserWarning, stacklevel=3)
     return problem.promising(promises).leaving_out(left_out)
-
-
-def _audited_alone(
-    values: Mapping[tuple[Name, ...], list[tuple[Value | None, ...]]], problem: Problem
-) -> dict[tuple[Name, ...], list[tuple[Value | None, ...]]]:
-    """The groups, without the rows that were not audited, which are not a group."""
-    audited = {each.column for each in problem.guessed if each.level == "audited"}
-    return {
-        names: [
-            group
-            for group in groups
-            if not any(v is None and n in audited for n, v in zip(names, group, strict=True))
-        ]
-        for names, groups in values.items()
-    }
 
 
 def _each_class(promise: Promise, classes: Classes) -> Sequence[Promise]:
@@ -203,6 +184,9 @@ def _combinations(goal: Goal, population: Population, names: tuple[Name, ...]) -
     whole = is_whole(population)
     parts = (_counts(goal, rows, names, whole) for rows in population.pieces(_asked(goal, names)))
     counts = _added(of_all(population, _added(list(parts))))
+    counts = {values: sizes for values, sizes in counts.items() if None not in values}
+    if not counts:
+        raise ValueError(f"no row has a value of {', '.join(map(repr, names))}")
     of_each = [sorted({values[place] for values in counts}, key=in_order) for place in range(len(names))]
     places = [{value: place for place, value in enumerate(values)} for values in of_each]
     order = sorted(counts, key=lambda values: [own[v] for own, v in zip(places, values, strict=True)])

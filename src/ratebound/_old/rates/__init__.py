@@ -8,11 +8,10 @@
 from ratebound._old.rates import goals as goals
 from ratebound._old.rates import named
 from ratebound._old.rates.alike import equal
-from ratebound._old.rates.beyond_sums import g_mean, h_mean, kl_divergence, largest, smallest
+from ratebound._old.rates.beyond_sums import largest, smallest
 from ratebound._old.rates.expressions import Area, Constraint, Expression, Rate, Ratio
 from ratebound._old.rates.general import constraint
 from ratebound._old.rates.grouping import Goal
-from ratebound._old.rates.guesses import Guessed, guessed
 from ratebound._old.rates.named import *  # noqa: F403  # every rate
 from ratebound._old.rates.naming import rate, ratio
 from ratebound._old.rates.ranges import Range
@@ -25,7 +24,6 @@ __all__ = [
     "Constraint",
     "Expression",
     "Goal",
-    "Guessed",
     "Range",
     "Rate",
     "Ratio",
@@ -34,11 +32,7 @@ __all__ = [
     "constraint",
     "decided",
     "equal",
-    "g_mean",
     "goal",
-    "guessed",
-    "h_mean",
-    "kl_divergence",
     "largest",
     "missing",
     "parse",

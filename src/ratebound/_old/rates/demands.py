@@ -78,18 +78,6 @@ def _demands_on_scores(metric: OfScores, constraint: Constraint, promise: int) -
     return [asked, Demand(budget, 1.0 - _spent(budget) / most, promise, spent=True)]
 
 
-def by_chance(demand: Demand) -> Expression:
-    """The part of a demand that varies from sample to sample: for a top, its hits, as far as is known.
-
-    On other rows the threshold differs. Suppose that rows at the threshold are right with a probability
-    between 0 and twice the top's precision. Then the number of hits at a fixed threshold varies more.
-    """
-    if not isinstance(demand.words.left, Top):
-        return Expression() if demand.spent else demand.expression
-    hits = tuple((rate, c) for rate, c in demand.expression.terms if c < 0)
-    return Expression(hits, demand.expression.constant)
-
-
 def _spent(budget: Constraint) -> Expression:
     """The rows above a threshold that has a budget."""
     assert isinstance(budget.left, Expression)
@@ -144,8 +132,7 @@ def form_of(ratio: Ratio) -> Form:
     rates = ratio.numerator.rates + ratio.denominator.rates
     existing = {rate.versus for rate in rates if rate.versus is not None}
     classes = {rate.of for rate in rates}  # all else is another class, as if there were two
-    experts = {rate.expert for rate in rates}
-    several = any(len(said) > 1 for said in (existing, experts, classes, {rate.at for rate in rates}))
+    several = any(len(said) > 1 for said in (existing, classes, {rate.at for rate in rates}))
     unlike = any(KINDS[rate.kind].speaks in ("two classes", "the referral") for rate in rates)
     if not is_even(ratio) or several or unlike:
         return "other"
@@ -177,8 +164,7 @@ def _added(side: Expression, yes: bool, label: bool, existing: bool) -> float:
 
     total = 0.0
     for rate, coefficient in side.terms:
-        # A referred row adds to neither side; with an expert, it adds what the expert's decision adds.
-        for atom in atoms(replace(rate, subset=EVERYONE, of=None, expert=None)):
+        for atom in atoms(replace(rate, subset=EVERYONE, of=None)):  # a referred row adds nothing
             if (atom.predicted is ANY or atom.predicted is yes) and holds(atom.given, said):
                 total += coefficient
     return total

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FIRST = "train"  # the population of rates without ``on=``
 # The options of rates besides conditions, in the order they are printed. No column goes by these names.
-OPTIONS = ("of", "versus", "expert", "on", "at", "bins", "top", "per")
+OPTIONS = ("of", "versus", "on", "at", "bins", "top", "per")
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,8 +52,6 @@ class Rate(Said):
         default values.
     of : str, bool, int or float, default=None
         The class it is about. By default the positive one of two.
-    expert : str, default=None
-        The column with a person's decisions on referred rows. By default these rows are not decided.
     top : float, default=None
         Take the rows with the largest scores as the model's yeses: a number of rows, or a share below 1.
         By default the model's own decisions count.
@@ -75,7 +73,6 @@ class Rate(Said):
     per: float | None = None
     own: tuple[tuple[str, Value], ...] = ()
     of: Value | None = None
-    expert: str | None = None
     top: float | None = None
 
     @property

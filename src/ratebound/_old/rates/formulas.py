@@ -88,8 +88,6 @@ def _meaning(rate: Rate) -> str:
     of_decided, rows = only_decided(rate.subset)
     said += ["among decided rows"] if of_decided else []
     said += [] if rows == EVERYONE else [f"where {rows}"]
-    if rate.expert:
-        said += [f"referred rows as {value_text(rate.expert)} decides them"]
     said += [f"on {rate.on}"] if rate.on else []
     if rate.top is not None:
         top = f"{rate.top:,} rows" if rate.top >= 1 else f"{rate.top:.4g} of the rows"
@@ -146,8 +144,6 @@ def _rate(rate: Rate, classes: Classes) -> str:
     named: dict[str, Value] = {"c": rate.of if rate.of is not None else 1, **dict(rate.own)}
     said = {key: _class(value, classes) for key, value in named.items()}
     event, among = (part.format(**said) for part in kind.event)
-    if rate.expert is not None:
-        event = f"{event}, with {rate.expert}"
     if rate.at is not None and rate.at != 0:
         event = event.replace("ŷ", f"ŷ[{rate.at}]")
     if rate.top is not None:

@@ -38,9 +38,6 @@ RESERVED = (
     "missing",
     "smallest",
     "largest",
-    "g_mean",
-    "h_mean",
-    "kl_divergence",
 )  # words of the language that no table holds
 GOALS: dict[str, Callable[..., list[Any]]] = {}  # every goal by its name, where text looks it up
 BUILT_IN: set[str] = set()  # the names of built-in rates and goals, which users cannot redefine

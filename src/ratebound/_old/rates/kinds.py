@@ -89,7 +89,6 @@ class Kind:
     own: tuple[str, ...] = ()  # the names of the options that only it takes
     check_own: Own | None = None
     speaks: Speaks = "one class"  # which classes it is about
-    pairs: bool = False  # whether it counts pairs of rows instead of rows
     top: bool = False  # whether it takes ``top=``, the rows with the largest scores
     better: Better = "either"  # for shares, counts and costs; a ratio's follows from its sides
     decided: Sides | None = None  # for a share or a cost: the same over rows that are not referred
@@ -103,12 +102,9 @@ class Kind:
         versus = ("versus",) if self.versus else ()
         if self.unit == "area":
             return ("on", "bins")
-        if self.pairs:
-            return ("on",)
         top = ("top",) if self.top else ()
         per = ("per",) if self.top or self.unit in ("count", "cost") else ()
-        expert = ("expert",) if self.speaks not in ("the referral", "no class") else ()
-        return (*classes, *self.own, *versus, *expert, "on", "at", *top, *per)
+        return (*classes, *self.own, *versus, "on", "at", *top, *per)
 
 
 class _Kinds(dict[str, Kind]):
@@ -143,7 +139,6 @@ def metric_of(rate: Rate) -> Metric:
             on=part.on or rate.on,
             at=rate.at if part.at is None else part.at,
             versus=rate.versus if "versus" in takes else None,
-            expert=rate.expert if part.expert is None and "expert" in takes else part.expert,
             of=rate.of if part.of is None and "of" in takes else part.of,
         )
 
@@ -153,11 +148,6 @@ def metric_of(rate: Rate) -> Metric:
 
 def _sides_of_decided(rate: Rate, kind: Kind) -> Sides:
     """The two sides of a rate among the rows that are decided."""
-    if rate.expert is not None:
-        raise ValueError(
-            f"{rate}: with expert= every row is decided, by the model or by the expert: leave out "
-            "expert= or 'decided'"
-        )
     if kind.decided is not None:
         return kind.decided
     if kind.unit == "ratio":
@@ -226,20 +216,20 @@ def atoms(rate: Rate, classes: Classes = TWO) -> tuple[Atom, ...]:
     kind, own = KINDS[rate.kind], dict(rate.own)
     assert kind.counts is not None, f"{rate} is not a sum over rows"
     labels, referral = label_classes(classes), referral_of(classes)
-    if referral is None and (kind.speaks == "the referral" or rate.expert is not None):
+    if referral is None and kind.speaks == "the referral":
         raise ValueError(NOBODY_REFERRED)
     if kind.speaks == "the referral":
         return _of_class(rate, labels[-1], referral, classes)
     if kind.speaks == "every class":
         # In a comparison with an existing model, a referral is a decision like any other.
-        own_classes = classes if kind.versus and not kind.labels and rate.expert is None else labels
+        own_classes = classes if kind.versus and not kind.labels else labels
         each_class = reversed(own_classes)
         return tuple(atom for each in each_class for atom in _of_class(rate, each, each, classes))
     if "predicted" in own:
         return _of_class(rate, own["label"], own["predicted"], classes)
     if own.keys() == {"column"} and rate.of is None and len(labels) > 2:  # every error costs
         errors = (_of_class(rate, each, each, classes) for each in reversed(labels))
-        missed = 1 if referral is None else (len(labels) - 1) * (1 if rate.expert is None else 2)
+        missed = 1 if referral is None else len(labels) - 1
         return tuple(atom for of_class in errors for atom in of_class[:missed])
     of = class_of(rate, classes)
     return _of_class(rate, of, of, classes)
@@ -286,7 +276,7 @@ def _of_class(
         named = (a if a.predicted is ANY else replace(a, of=of) for a in counted_atoms)
         if referral_of(classes) is None:
             return tuple(named)
-        return tuple(part for atom in named for part in _or_referred(rate, atom, classes))
+        return tuple(part for atom in named for part in _or_referred(atom, classes))
     if place_of(decision, classes) == len(classes) - 1:
         return counted_atoms
     return tuple(
@@ -295,21 +285,13 @@ def _of_class(
     )  # with two classes, everything is expressed by yes
 
 
-def _or_referred(rate: Rate, atom: Atom, classes: Classes) -> tuple[Atom, ...]:
-    """What an atom counts if rows may be referred: a referral is neither this class nor another.
-
-    With an expert, referred rows count by the expert's decisions.
-    """
+def _or_referred(atom: Atom, classes: Classes) -> tuple[Atom, ...]:
+    """What an atom counts if rows may be referred: a referral is neither this class nor another."""
     if atom.predicted is ANY:
         return (atom,)
     others = [each for each in label_classes(classes) if each != atom.of]
     said = [atom.of] if atom.predicted is YES else others
-    parts = [replace(atom, predicted=YES, of=each) for each in said]
-    if rate.expert is not None:
-        for each in said:
-            passed_on = atom.given & _decides(rate.expert, each, classes)
-            parts.append(replace(atom, predicted=YES, of=classes[-1], given=passed_on))
-    return tuple(parts)
+    return tuple(replace(atom, predicted=YES, of=each) for each in said)
 
 
 def label_of(value: Value | None, classes: Classes) -> Subset:
@@ -321,7 +303,7 @@ def label_of(value: Value | None, classes: Classes) -> Subset:
 
 
 def _decides(column: str | None, value: Value | None, classes: Classes) -> Subset:
-    """The rows that a column's decider, the existing model or the expert, decides to be this class."""
+    """The rows that the existing model, whose decisions are a column, decides to be this class."""
     place = place_of(value, classes)
     if len(classes) > 2:
         return Decision(column or "", classes[place])

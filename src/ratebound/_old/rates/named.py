@@ -387,19 +387,6 @@ false_positive_rate_of = linear(
         'false_positive_rate() <= false_positive_rate_of(versus="live") + 0.002',
     ),
 )
-ranked_right = linear(
-    "ranked_right",
-    lambda s, c: (Atom(YES, s, s),),
-    "Share of pairs of rows in which the row that should rank higher has the higher score.",
-    speaks="no class",
-    better="more",
-    pairs=True,
-    event=("s(x₁) > s(x₂)", "y₁ > y₂"),
-    example=(
-        "A good candidate of group b ranks above a bad one of group a in at least 9 of 10 pairs.",
-        'ranked_right(first.group == "b", second.group == "a") >= 0.9',
-    ),
-)
 
 precision = quotient(
     "precision",

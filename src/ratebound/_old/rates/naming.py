@@ -105,7 +105,7 @@ def _checked(rate: Rate, kind: Kind) -> Rate:
     rate = rate if rate.of is None else replace(rate, of=plain_value(rate.of))
     if rate.of is not None and "predicted" in dict(rate.own):
         raise TypeError(f"{rate.kind}: label= and predicted= already name the classes, so leave out of=")
-    for option, value in (("on", rate.on), ("versus", rate.versus), ("expert", rate.expert)):
+    for option, value in (("on", rate.on), ("versus", rate.versus)):
         if value is not None and not (isinstance(value, str) and value):
             raise TypeError(f"{rate.kind}: {option}= takes a name, got {value!r}")
     if rate.at is not None and not isinstance(rate.at, str):
@@ -137,7 +137,7 @@ def _checked_top(rate: Rate) -> Rate:
             f"{name}: top= takes a whole number of rows, as in top=100, or a share of them between 0 "
             f"and 1, as in top=0.05; got {rate.top!r}"
         )
-    for option in ("at", "of", "expert"):
+    for option in ("at", "of"):
         if getattr(rate, option) is not None:
             why = "top= takes the rows that are most likely to be positive"
             why = "top= determines the threshold" if option == "at" else why
@@ -188,7 +188,6 @@ def linear(
     same_as: str = "",
     speaks: Speaks = "one class",
     better: Better = "either",
-    pairs: bool = False,
     top: bool = False,
     decided: Sides | None = None,
     event: tuple[str, str] | None = None,
@@ -203,7 +202,7 @@ def linear(
     is_share = all(atom.over is not None for atom in atoms)
     unit: Unit = "share" if is_share else "count"
     kind = Kind(name, meaning, unit, LABEL in conditions, versus, counts, same_as=same_as,
-                speaks=speaks, pairs=pairs, top=top, better=better, decided=decided, event=event,
+                speaks=speaks, top=top, better=better, decided=decided, event=event,
                 example=example)  # fmt: skip
     if speaks == "two classes":
         kind = replace(kind, own=("label", "predicted"), check_own=_two_classes)

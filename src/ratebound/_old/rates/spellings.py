@@ -39,7 +39,6 @@ _CALLED = {
     "f_score()": "f1 f1_score f_measure dice",
     "f_score(beta=2)": "f_beta f_beta_score f2 f2_score",
     "jaccard()": "iou jaccard_score jaccard_index threat_score critical_success_index",
-    "g_mean()": "geometric_mean",
     "roc_auc()": "auc auroc roc_auc_score",
     "statistical_parity(sex, slack=0.05)": "demographic_parity demographic_parity_difference "
     "statistical_parity_difference group_fairness",

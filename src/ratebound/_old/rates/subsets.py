@@ -25,7 +25,6 @@ Relation = Literal["==", "!=", "<", "<=", ">", ">="]
 TURNED: dict[Relation, Relation] = {
     "==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
 }  # fmt: skip
-ENDS = ("first", "second")  # the rows of a pair, as in first.group
 WORDS = ("and", "or", "not", "in")  # of the language, in capitals too
 DEEPEST = 100  # levels of nested conditions; Python could print about 200 at most
 
@@ -433,16 +432,12 @@ def plain_value(value: object) -> Value:
 
 
 def column_text(name: Name) -> str:
-    """A column as `parse` reads it: its bare name if that is a plain word, also after "first.".
+    """A column as `parse` reads it: its bare name if that is a plain word.
 
     >>> column_text("age"), column_text("hours per week"), column_text(3)
     ('age', 'column("hours per week")', 'column(3)')
-    >>> column_text("first.group")
-    'first.group'
     """
-    end, dot, own = str(name).partition(".")
-    word = own if dot and end in ENDS else name
-    plain = isinstance(word, str) and _is_plain_word(word)
+    plain = isinstance(name, str) and _is_plain_word(name)
     return str(name) if plain else f"column({value_text(name)})"
 
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from ratebound._old.base.checks import as_number
 from ratebound._old.rates import beyond_sums
-from ratebound._old.rates.beyond_sums import CURVES, EXTREMES
+from ratebound._old.rates.beyond_sums import EXTREMES
 from ratebound._old.rates.expressions import (
     OPTIONS,
     Constraint,
@@ -30,7 +30,6 @@ from ratebound._old.rates.ranges import Parity, Range
 from ratebound._old.rates.spellings import TWO_SIDED, hint, in_our_words, meant, respelled, tree_of
 from ratebound._old.rates.stating import said
 from ratebound._old.rates.subsets import (
-    ENDS,
     Chain,
     Column,
     In,
@@ -186,7 +185,7 @@ class _Reader:
 
     def rewritten(self, node: ast.AST, message: str) -> None:
         """Fail with the whole text in our words, if it uses other libraries' names."""
-        words = in_our_words(self.tree, (*GOALS, *KINDS, *CURVES, *EXTREMES, "abs", "column", "missing"))
+        words = in_our_words(self.tree, (*GOALS, *KINDS, *EXTREMES, "abs", "column", "missing"))
         if words is None:
             return
         for part in (_Reader.promise, _Reader.objective):
@@ -206,7 +205,7 @@ class _Reader:
     def promise(self) -> Promise | Range:
         node = self.tree
         called = node.func if isinstance(node, ast.Call) else None
-        if isinstance(called, ast.Name) and called.id not in (*KINDS, *CURVES, *EXTREMES, "abs"):
+        if isinstance(called, ast.Name) and called.id not in (*KINDS, *EXTREMES, "abs"):
             return self.goal(cast(ast.Call, node), called.id)
         promise = self.constraint()
         return self.of_each_value(promise) if self.alone else promise
@@ -338,16 +337,16 @@ class _Reader:
                 "a custom constraint is a function, which a text cannot hold: make it in Python, "
                 "rb.constraint(value=..., proxy=..., name=...), and put it beside the texts",
             )
-        if name not in (*KINDS, *CURVES):
-            self.rewritten(node, f"no such rate{meant(name, [*KINDS, *CURVES, *EXTREMES])}")
+        if name not in KINDS:
+            self.rewritten(node, f"no such rate{meant(name, [*KINDS, *EXTREMES])}")
             self.fail(
                 node,
-                f"no such rate{meant(name, [*KINDS, *CURVES, *EXTREMES])} The rates are "
-                f"{', '.join([*KINDS, *CURVES, *EXTREMES])}. Define your own ratio first, with "
+                f"no such rate{meant(name, [*KINDS, *EXTREMES])} The rates are "
+                f"{', '.join([*KINDS, *EXTREMES])}. Define your own ratio first, with "
                 "rb.ratio; also before rb.load of a model that was trained for it",
             )
         options: dict[str, Any] = {}
-        own = ("target",) if name == "kl_divergence" else KINDS[name].own if name in KINDS else ()
+        own = KINDS[name].own
         subsets = [self.subset(argument) for argument in node.args]
         for word, value in self.keywords(node):
             if word in OPTIONS or word in own:
@@ -356,8 +355,6 @@ class _Reader:
                 self.fail(node, f"beside other conditions, equality is written ==, as in {word} == ...")
             else:
                 subsets.append(self.matches(Column(word), value))
-        if name in CURVES:
-            return cast(Metric, self.guarded(node, getattr(beyond_sums, name), *subsets, **options))
         return cast(Metric, self.guarded(node, say, name, *subsets, **options))
 
     def keywords(self, node: ast.Call) -> list[tuple[str, ast.expr]]:
@@ -382,7 +379,7 @@ class _Reader:
             return missing(self.column(argument).name)
         if isinstance(node, ast.Name) and node.id == "decided":
             return decided
-        if _named(node) is not None or _calls(node, "column"):
+        if isinstance(node, ast.Name) or _calls(node, "column"):
             self.alone.append(name := self.column(node).name)
             return holding(name, "each") if self.group is None else self.group
         self.fail(node, CONDITION)
@@ -421,8 +418,8 @@ class _Reader:
         return column == self.value(node)
 
     def column(self, node: ast.expr) -> Column:
-        if (named := _named(node)) is not None:
-            return Column(named)
+        if isinstance(node, ast.Name):
+            return Column(node.id)
         if _calls(node, "column"):
             (argument,) = cast(ast.Call, node).args
             return cast(Column, self.guarded(node, Column, self.value(argument)))
@@ -430,10 +427,7 @@ class _Reader:
         ours = isinstance(node, ast.Call) and ast.unparse(node.func) in ("column", "missing")
         if ours or not isinstance(name, str | int):
             name = "hours per week"
-        pair = ""
-        if isinstance(node, ast.Attribute):
-            pair = f"; the rows of a pair are first.{node.attr} and second.{node.attr}"
-        self.fail(node, f"expected a column, as in age or {column_text(name)}{pair}")
+        self.fail(node, f"expected a column, as in age or {column_text(name)}")
 
     def value(self, node: ast.expr, option: str = "") -> Value:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -450,14 +444,6 @@ class _Reader:
             node,
             f'expected a text in quotes, a number, True or False; texts need quotes: {option}"{text}"',
         )
-
-
-def _named(node: ast.expr) -> str | None:
-    """The column that a bare name, or a name of a pair's row, ``first.group``, refers to; else None."""
-    if isinstance(node, ast.Attribute):
-        end = node.value.id if isinstance(node.value, ast.Name) else None
-        return f"{end}.{node.attr}" if end in ENDS else None
-    return node.id if isinstance(node, ast.Name) else None
 
 
 def _calls(node: ast.expr, name: str) -> bool:

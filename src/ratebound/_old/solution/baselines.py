@@ -7,10 +7,8 @@ objective shows these models beside it, and says what the promises cost.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from ratebound._old.base.linear_program import TOLERANCE
 from ratebound._old.problem.problem import Problem
@@ -26,11 +24,7 @@ HARDLY = 0.01  # of a constant's cost: a model that improves on it by less is ha
 
 @dataclass(frozen=True)
 class Baseline:
-    """One model: its objective as the problem states it, and how it keeps the promises.
-
-    >>> Baseline.from_json(Baseline(NO, 0.25, 1, 2, 0.1, True, 0.0).to_json()).objective
-    0.25
-    """
+    """One model: its objective as the problem states it, and how it keeps the promises."""
 
     name: str
     objective: float
@@ -39,25 +33,6 @@ class Baseline:
     violation: float | None  # the worst, in its units; kept if <= 0; None without promises
     constant: bool = False  # whether its decision is the same for everyone
     positive_rate: float | None = None  # for two classes
-
-    def to_json(self) -> dict[str, Any]:
-        """Itself as plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Any) -> Baseline:
-        """What `to_json` wrote, checked."""
-        baseline = cls(**data)
-        numbers = (baseline.objective, baseline.violation, baseline.positive_rate)
-        if not all(each is None or type(each) in (int, float) for each in numbers):
-            raise ValueError("a baseline in its record holds something other than numbers")
-        if (
-            type(baseline.name) is not str
-            or type(baseline.kept) is not int
-            or type(baseline.promises) is not int
-        ):
-            raise ValueError("a baseline in its record is not as it was saved")
-        return baseline
 
 
 def told(
@@ -105,17 +80,6 @@ def as_good_as_a_constant(
         f"That is {than} than {best.name}{also}: {problem.objective} {best.objective:.4f}. "
         f"{_floor(problem, best.name, prevalence)}"
     ).rstrip()
-
-
-class ConstantAsGood(UserWarning):
-    """One decision for everyone is as good as a fitted model."""
-
-
-def warn_if_constant(problem: Problem, record: Any, who: Any) -> None:
-    """Warn if a constant is as good as a model with this record, as if from the caller of `who.fit`."""
-    own, *others = record.baselines or (None,)
-    if own is not None and as_good_as_a_constant(problem, own, others, None):
-        warnings.warn(f"{type(who).__name__}: {record.beside[-1]}", ConstantAsGood, stacklevel=3)
 
 
 def _simple(others: Sequence[Baseline]) -> list[Baseline]:

@@ -65,8 +65,6 @@ class Certificate(Documented):
     promises : tuple of Certified
         Each with its `constraint`, the `value` and `bound` measured, its `p_value`, whether it `holds`,
         its `rows`, the `rows_needed`, the `method`, and `why` it could not be tested, if it could not.
-    guessed : tuple of str, default=()
-        For each column that is guessed or missing in some rows, what the promises about it assume.
 
     Examples
     --------
@@ -89,7 +87,6 @@ class Certificate(Documented):
     model: str
     populations: dict[str, int]
     promises: tuple[Certified, ...]
-    guessed: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -137,7 +134,6 @@ class Certificate(Documented):
             "model": self.model,
             "populations": dict(self.populations),
             "promises": [promise.to_dict() for promise in self.promises],
-            **({"guessed": list(self.guessed)} if self.guessed else {}),
         }
 
     @classmethod
@@ -170,7 +166,6 @@ class Certificate(Documented):
             model=_text(data["model"]),
             populations={_text(name): _whole(rows) for name, rows in populations.items()},
             promises=tuple(_certified(promise) for promise in data["promises"]),
-            guessed=tuple(map(_text, data.get("guessed", ()))),
         )
         if certificate.to_dict() != data:
             raise ValueError("the verdict of its certificate does not agree with its numbers")
@@ -188,7 +183,6 @@ def certificate_parts(
     reasons = [f"Not tested: {each.constraint}: {each.why}" for each in own.promises if each.why]
     tests = dict.fromkeys(each.method for each in own.promises if not each.why)
     reasons += ["By " + "; ".join(tests) + "."] if tests else []
-    reasons += own.guessed
     parts += [doc.Paragraph(words, apart=False) for words in reasons]
     return (*parts, doc.Conclusion(own.summary, "kept" if own.holds else "broken"))
 

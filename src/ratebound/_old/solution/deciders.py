@@ -32,7 +32,6 @@ from ratebound._old.solution._choosing import (
     uniform_from_key,
     uniform_from_scores,
     voted_scores,
-    weighted_median,
 )
 from ratebound._old.solution._deciding_graph import Votes, chosen_member, group_nodes, hashed_keys, voted
 
@@ -117,10 +116,6 @@ class Decider(ABC):
     def alone(self, member: int) -> tuple[Decider, Array]:
         """The decider of a mixture of this member alone, and the models that it needs."""
         return self.draw or Draw(), np.array([member])
-
-    def voting(self, weights: Array) -> tuple[Array, Decider]:
-        """Weights and decider of members that decide as these members' vote does."""
-        return weights, Vote()
 
     def salted(self, salt: int) -> Decider:
         """The same decider with another salt in its hash, and so with other draws."""
@@ -240,10 +235,10 @@ class GroupThresholds(Decider):
 
     columns: tuple[str, ...]
     groups: tuple[tuple[Value | None, ...], ...]  # (G,) a value of each column, None if missing
-    model: Array  # (M, G) which of the models
+    model: Array  # (M, G) which of the models; one more may be for rows of no known group
     at: Array  # (M, G, A) yes from this score on, -inf for always and inf for never; or each offset
     then: Decider = field(default_factory=Draw)  # who decides among the members
-    largest: int = 0  # the group with the most rows in training, for rows of no known group
+    largest: int = 0  # as which group rows of no known one are decided: the one with most, or G
 
     kind: ClassVar[str] = "thresholds by group"
 
@@ -308,8 +303,11 @@ class GroupThresholds(Decider):
             first = int(unknown[0])
             why = self._unknown(first, [column[first] for column in values])
             more = f", and {len(unknown) - 1:,} more rows alike" if len(unknown) > 1 else ""
+            how = "decided by their features alone"
+            if self.largest < len(self.groups):
+                how = f"decided as the largest group of training, {self.words(self.largest)}"
             warnings.warn(
-                f"{why}{more}: decided as the largest group of training, {self.words(self.largest)}",
+                f"{why}{more}: {how}",
                 UserWarning,
                 stacklevel=2,
             )
@@ -337,17 +335,6 @@ class GroupThresholds(Decider):
         then, _ = self.then.alone(member)
         return replace(self, model=model, at=self.at[[member]], then=then), np.array(used)
 
-    def voting(self, weights: Array) -> tuple[Array, GroupThresholds]:
-        """The vote; if members share their models, it is again one member with thresholds.
-
-        It says yes from the lowest threshold that members with half of the weight or more do not exceed.
-        With offsets for each of more than two classes, there is no such member.
-        """
-        if self.at.shape[2] > 1 or (self.model != self.model[0]).any():
-            return weights, replace(self, then=Vote())
-        at = -weighted_median(weights, -self.at)[None]
-        return np.ones(1), replace(self, model=self.model[:1], at=at)
-
     def salted(self, salt: int) -> GroupThresholds:
         return replace(self, then=self.then.salted(salt))
 
@@ -367,7 +354,10 @@ class GroupThresholds(Decider):
     def read(cls, description: Any, arrays: dict[str, Array], sizes: Sizes) -> GroupThresholds:
         columns = tuple(texts(description["columns"], "known columns"))
         groups = tuple(tuple(map(_plain, group)) for group in description["groups"])
-        model, at, shape = arrays["model"], arrays["at"], (sizes.members, len(groups))
+        model, at, largest = arrays["model"], arrays["at"], description["largest"]
+        if type(largest) is not int or not 0 <= largest <= len(groups):
+            raise ValueError("its largest known group is not one of them")
+        shape = (sizes.members, max(len(groups), largest + 1))
         if any(len(group) != len(columns) for group in groups) or len(set(groups)) != len(groups):
             raise ValueError("its known groups do not fit their columns")
         each = (*shape, score_count(sizes.classes))
@@ -379,9 +369,6 @@ class GroupThresholds(Decider):
         is_sound = model.dtype.kind == "i" and at.dtype.kind == "f"
         if not is_sound or model.min() < 0 or model.max() >= sizes.models:
             raise ValueError("its known groups refer to models it does not have")
-        largest = description["largest"]
-        if type(largest) is not int or not 0 <= largest < len(groups):
-            raise ValueError("its largest known group is not one of them")
         kinds: dict[str, type[Draw] | type[Vote]] = {Draw.kind: Draw, Vote.kind: Vote}
         member_sizes = replace(sizes, models=sizes.members)
         then = kinds[description["then"]["kind"]].read(description["then"], {}, member_sizes)

@@ -89,7 +89,7 @@ def _needs_no_labels(promise: Constraint) -> bool:
     linear = isinstance(promise.left, Expression) and isinstance(promise.right, Expression)
     kinds = [KINDS[rate.kind] for rate in promise.rates]
     plain = all(not rate.own and rate.on is None and rate.at is None for rate in promise.rates)
-    return linear and plain and not any(kind.labels or kind.pairs for kind in kinds)
+    return linear and plain and not any(kind.labels for kind in kinds)
 
 
 def chosen_exactly(scores: Array, ties: Array, count: int, batch: OnBatch) -> Array:

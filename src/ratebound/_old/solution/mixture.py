@@ -13,7 +13,7 @@ import numpy as np
 from ratebound._old.base.layout import printable
 from ratebound._old.base.types import Array
 from ratebound._old.game.scorer import Scorer
-from ratebound._old.game.trace import NO_SETTING, Trace, Values, worst_of
+from ratebound._old.game.trace import Trace, Values, worst_of
 from ratebound._old.learners.calibration import Calibration, fit_calibration
 from ratebound._old.problem.deciding import (
     as_shown,
@@ -33,7 +33,7 @@ from ratebound._old.rates.kinds import label_classes, referral_of
 from ratebound._old.rates.named import error_rate
 from ratebound._old.solution._choosing import choose, warn_of_shared_keys
 from ratebound._old.solution.certificate import Certificate
-from ratebound._old.solution.deciders import Decider, Draw, GroupThresholds
+from ratebound._old.solution.deciders import Decider, Draw
 from ratebound._old.solution.price import Price
 from ratebound._old.solution.record import Record, course_of
 from ratebound._old.solution.status import ITERATES, Status, reached, status_of
@@ -59,7 +59,7 @@ class Members:
 class Mixture:
     """Models, each used with some probability, ready to decide; one model is a mixture of one.
 
-    Solutions of a trace (`rb.shrink` and the others) and `rb.thresholds` make one. Models from your own
+    Solutions of a trace (`rb.shrink` and the others) make one. Models from your own
     training loop become one by ``rb.shrink(rb.trace_of(compiled, models))``, or with your own weights by
     ``rb.average(rb.trace_of(compiled, models), weighting=weights)``. The main parts of its `record` are
     attributes of the mixture too.
@@ -83,13 +83,14 @@ class Mixture:
     Examples
     --------
     >>> import numpy as np, ratebound._old as rb
-    >>> people = rb.Population(None, [0, 0, 1, 1])
-    >>> problem = rb.Problem("error_rate()", ["positive_rate() <= 0.375"])
-    >>> mixture = rb.thresholds(problem, np.array([1.0, 2.0, 3.0, 4.0]), people, known=[])
-    >>> len(mixture), mixture.weights
-    (2, array([0.75, 0.25]))
-    >>> mixture.decision_proba(np.array([1.0, 3.0, 4.0]))[:, 1]
-    array([0.  , 0.75, 0.75])
+    >>> X = np.repeat([[-2.0], [-1.0], [1.0], [2.0]], 50, axis=0)
+    >>> problem = rb.Problem("error_rate()", ["positive_rate() <= 0.3"])
+    >>> compiled = rb.compile(problem, rb.Population(X, X[:, 0] > 0))
+    >>> mixture = rb.shrink(rb.play(compiled, rb.Linear(0.1), rounds=100, batch_size=None))
+    >>> len(mixture), float(mixture.weights.sum())
+    (2, 1.0)
+    >>> mixture.decision_proba(X[[0, 100, 150]])[:, 1].round(1)
+    array([0. , 0.2, 1. ])
     """
 
     members: Members
@@ -142,10 +143,10 @@ class Mixture:
     @property
     def status(self) -> Status:
         """Whether it keeps the constraints on the training rows, and if not, what conflicts."""
-        status = replace(self.record.status, beside=" ".join(self.record.beside))
+        status = self.record.status
         if self.problem.left_out:
             status = replace(status, left_out=left_out_words(self.problem.left_out))
-        return replace(status, guessed=" ".join(each.assumed for each in self.problem.guessed))
+        return status
 
     @property
     def objectives(self) -> dict[str, float]:
@@ -183,10 +184,9 @@ class Mixture:
     def prices(self) -> tuple[Price, ...]:
         """What its promises cost, as in `rb.price`.
 
-        It is empty if the objective is not a sum of rates, and for a result of `rb.shrink`: ask a fitted
-        estimator, or `rb.price` with the trace.
+        It is empty for a result of `rb.shrink`: ask `rb.price` with the trace.
         """
-        return self.record.priced
+        return self.record.prices
 
     @property
     def setting(self) -> int | None:
@@ -222,9 +222,9 @@ class Mixture:
     def coefficients(self) -> dict[str, Any]:
         """The coefficient of each feature in linear models, by its name; empty if they are not linear.
 
-        For a plug-in it is the coefficient for the log odds of the label, on average over the folds; for
-        a mixture, the mean over its models. With D > 2 classes each name has D numbers. Features of
-        ``model="linear"`` are scaled, so the numbers can be compared.
+        For an estimator's rule it is the coefficient for the log odds of the label, on average over the
+        folds; for a mixture, the mean over its models. With D > 2 classes each name has D numbers.
+        Features of ``model="linear"`` are scaled, so the numbers can be compared.
         """
         of_models = self.scorer.coefficients(self.parameters)
         if of_models is None:
@@ -238,8 +238,8 @@ class Mixture:
         """The importance of each feature to trees, by its name; empty if the models do not have it.
 
         The numbers sum to 1. They are shares of splits, or a scikit-learn model's
-        ``feature_importances_``. For a plug-in they are importances for the label, on average over the
-        folds; for a mixture, the mean over its models.
+        ``feature_importances_``. For an estimator's rule they are importances for the label, on average
+        over the folds; for a mixture, the mean over its models.
         """
         of_models = self.scorer.importances(self.parameters)
         if of_models is None:
@@ -759,10 +759,6 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "", gap: float | None 
     members = trace.only(chosen)
     p = weights[chosen] / weights[chosen].sum()
     models, decider = members.parameters, Draw(feature_scale=trace.feature_scale)
-    deciding: Decider = decider
-    if members.at is not None and members.at.any():  # members are thresholds on the scores of models
-        models, model = np.unique(models, axis=0, return_inverse=True)
-        deciding = GroupThresholds((), ((),), model.reshape(-1, 1), members.at[:, None], decider)
     scorer, parameters = trace.scorer.kept(models)
     violations = p @ members.violations
     settings = members.settings
@@ -776,13 +772,13 @@ def mixture(trace: Trace, weights: Array, unsolved: str = "", gap: float | None 
         status=status,
         objectives=objectives,
         violations={name: p @ one.violations for name, one in values.items()},
-        setting=settings[0] if len(settings) == 1 and settings[0] != NO_SETTING else None,
+        setting=settings[0] if len(settings) == 1 else None,
         seed=trace.seed,
         data=trace.data,
         course=course_of(trace),
     )
     members_used = Members(p, parameters, scorer, members.thresholds)
-    return Mixture(members_used, deciding, record, trace.classes)
+    return Mixture(members_used, decider, record, trace.classes)
 
 
 def member(whole: Mixture, index: int) -> Mixture:
@@ -791,12 +787,12 @@ def member(whole: Mixture, index: int) -> Mixture:
     thresholds = {name: values[[index]] for name, values in whole.thresholds.items()}
     members = Members(np.ones(1), whole.parameters[models], whole.scorer, thresholds)
     alone = replace(whole, members=members, decider=decider, calibration=None)
-    nothing: dict[str, Any] = {"certificate": None, "prices": (), "pool": None, "course": None}
+    nothing: dict[str, Any] = {"certificate": None, "prices": (), "course": None}
     return alone.recorded(objectives={}, violations={}, **nothing)
 
 
 def without_promises(whole: Mixture) -> Mixture | None:
-    """The same model without its promises, if it is known: a plug-in holds it."""
+    """The same model without its promises, if it is known: a rule holds it."""
     parameters = whole.scorer.without_promises()
     if parameters is None or not whole.problem.subject_to:
         return None

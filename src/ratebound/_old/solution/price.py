@@ -24,7 +24,6 @@ from ratebound._old.rates.kinds import is_count
 from ratebound._old.solution._checking import flag, numbers
 
 PROGRAMS = 12  # solved for each price of a model: enough to draw it, few enough to save many prices
-MOST_PRICES = 24  # promises whose prices a model keeps: the highest ones, if there are more
 STEP = 0.01  # of a rate: how far a bound is moved for the sentence about its cost
 TABLE = (-5, -2, -1, 0, 1, 2, 5)  # steps from the present bound at which the table has rows
 NO_PRICE = 1e-9  # smaller prices count as zero
@@ -355,15 +354,6 @@ def price_in(
         exact=by_room.exact,
         said=said,
     )
-
-
-def all_prices(pool: Pool, problem: Problem) -> tuple[Price, ...]:
-    """The prices of a problem's promises in their order, except for ratios."""
-    sums = [i for i, each in enumerate(problem.constraints) if not isinstance(each.left, Ratio)]
-    if len(sums) > MOST_PRICES and pool.prices is not None:
-        highest = np.nan_to_num(pool.prices[[_row(problem, i) for i in sums]])
-        sums = sorted(sums[i] for i in np.argsort(-highest, kind="stable")[:MOST_PRICES])
-    return tuple(price_in(pool, problem, [promise]) for promise in sums[:MOST_PRICES])
 
 
 def _row(problem: Problem, promise: int) -> int:

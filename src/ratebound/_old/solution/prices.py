@@ -27,13 +27,10 @@ EXACT = 500  # programs for the price of a trace: more than any curve has needed
 def price(model: Any, constraint: Any, *, on: str = "train") -> Price:
     """What a promise costs: the best objective as a function of its bound, with all other promises kept.
 
-    An estimator's candidates are its iterates and the plain model at any threshold, so its curve and
-    its `prices_` are about all of these; a trace has the iterates as they were kept.
-
     Parameters
     ----------
-    model : Trace, RateConstrainedClassifier or Mixture
-        A trace, a fitted estimator, or a model that an estimator has saved.
+    model : Trace or Mixture
+        A trace, or a model whose record holds prices.
     constraint : Constraint, Range, Goal or str
         One of its promises, in words or by its name, also as a list of one. A goal or a range is several
         promises, whose bounds move together.
@@ -77,19 +74,16 @@ def price(model: Any, constraint: Any, *, on: str = "train") -> Price:
             watched={name: values.objectives for name, values in on_others.items()},
         )
         return price_in(pool, model.problem, promises, EXACT, said)
-    mixture = getattr(model, "solution_", model)
-    if not isinstance(mixture, Mixture):
-        raise TypeError(f"price takes a trace, a fitted estimator or a saved model, got {model!r}")
+    if not isinstance(model, Mixture):
+        raise TypeError(f"price takes a trace or a saved model, got {model!r}")
     if on != "train":
         raise ValueError(f"a model knows its prices on the rows trained on, not on {on!r}: give a trace")
-    promises, said = find(mixture.problem, constraint)
-    if mixture.record.pool is not None:
-        return price_in(mixture.record.pool, mixture.problem, promises, said=said)
+    promises, said = find(model.problem, constraint)
     if said:
-        each = "".join(f"\n  {mixture.problem.constraints[promise]}" for promise in promises)
+        each = "".join(f"\n  {model.problem.constraints[promise]}" for promise in promises)
         raise ValueError(f"a saved model holds prices one by one, so ask for one of {said}:{each}")
-    wanted = mixture.problem.constraints[promises[0]]
-    for saved in mixture.record.prices:
+    wanted = model.problem.constraints[promises[0]]
+    for saved in model.record.prices:
         if saved.constraint == wanted:
             return saved
     raise ValueError(f"this model holds no price of {wanted}: give rb.price the trace it comes from")
@@ -117,8 +111,7 @@ def find(problem: Problem, constraint: Promise | Range | str) -> tuple[list[int]
     if not isinstance(problem.objective, Expression):
         raise ValueError(
             f"prices need an objective that is a sum of rates, and {problem.objective} is not: solve "
-            "with each bound, or "
-            "read what the next unit costs in prices_ of a fitted estimator"
+            "with each bound"
         )
     promises = problem.constraints
     named = [i for i, promise in enumerate(promises) if str(constraint) in (str(promise), promise.name)]

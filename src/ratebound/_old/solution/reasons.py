@@ -1,6 +1,6 @@
 """Why a row is decided as it is: the parts of its score, from its label and from each promise.
 
-The score of a plug-in model is minus the expected cost of a decision, in units of one error. It is a
+The score of a rule is minus the expected cost of a decision, in units of one error. It is a
 sum: the objective's part, given how likely each label is, and each promise's part, given how likely the
 row is among the rows that the promise is about. A promise that is not binding adds nothing. Other models
 have one part, the score itself.
@@ -61,14 +61,16 @@ class Reasons(Documented):
 
     Examples
     --------
-    >>> import numpy as np, ratebound._old as rb
+    >>> import numpy as np, ratebound as rb
+    >>> from ratebound._bridge import make_policy
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> columns = {"group": np.where(X[:, 1] > 0, "a", "b")}
     >>> model = rb.RateConstrainedClassifier('positive_rate(group == "b") >= 0.4', random_state=0)
-    >>> told = model.fit(X, X.sum(axis=1) > 0, columns=columns).reasons(X[:3])
+    >>> policy = make_policy(model.fit(X, X.sum(axis=1) > 0, columns=columns))
+    >>> told = policy.reasons(X[:3])
     >>> told.names[0]
-    'the objective'
-    >>> np.allclose(told.parts.sum(axis=1), model.decision_function(X[:3]))
+    'error_rate()'
+    >>> np.allclose(told.parts.sum(axis=1), policy.decision_function(X[:3]))
     True
     """
 
@@ -97,12 +99,13 @@ class Reasons(Documented):
 
         Examples
         --------
-        >>> import numpy as np, pandas, ratebound._old as rb
+        >>> import numpy as np, pandas, ratebound as rb
+        >>> from ratebound._bridge import make_policy
         >>> X = np.random.default_rng(0).normal(size=(1000, 3))
         >>> people = pandas.DataFrame(X[:, :2], columns=["income", "debt"])
         >>> model = rb.RateConstrainedClassifier("positive_rate() <= 0.4", random_state=0)
-        >>> _ = model.fit(people, X[:, 0] - X[:, 1] + X[:, 2] > 0)
-        >>> model.reasons({"income": -1.0, "debt": 2.0}).against()
+        >>> policy = make_policy(model.fit(people, X[:, 0] - X[:, 1] + X[:, 2] > 0))
+        >>> policy.reasons({"income": -1.0, "debt": 2.0}).against()
         [['debt is 2 (typically ...)', 'income is -1 (typically ...)']]
         """
         if self.moves is None:

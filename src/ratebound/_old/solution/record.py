@@ -6,8 +6,7 @@ numbers. `Course` is the candidates that a page draws; it stays in memory.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -15,14 +14,12 @@ import numpy as np
 
 from ratebound._old.base.extras import versions
 from ratebound._old.base.types import Array
-from ratebound._old.game.programs import Pool
 from ratebound._old.game.trace import Trace, worst_of
 from ratebound._old.problem.problem import Problem, from_plain, to_plain
-from ratebound._old.rates.expressions import Constraint, Expression
+from ratebound._old.rates.expressions import Constraint
 from ratebound._old.solution._checking import flag, numbers
-from ratebound._old.solution.baselines import Baseline
 from ratebound._old.solution.certificate import Certificate
-from ratebound._old.solution.price import Price, all_prices
+from ratebound._old.solution.price import Price
 from ratebound._old.solution.status import Status
 
 PLAIN = (
@@ -34,7 +31,6 @@ PLAIN = (
     "versions",
     "audited",
 )  # in files, unchanged
-ASIDE = "set aside to certify"  # a use of rows
 
 
 @dataclass(frozen=True)
@@ -111,30 +107,6 @@ def course_of(trace: Trace) -> Course:
     return Course(trace.setting, trace.round, shown, trace.violations, trace.scale, down)
 
 
-class Pending(Mapping[str, Any]):
-    """Values by name, one of them computed when it is first read; a plain dict in files."""
-
-    def __init__(self, name: str, work: Callable[[], Any], known: dict[str, Any]) -> None:
-        self._name, self._work, self._known = name, work, known
-
-    def __getitem__(self, name: str) -> Any:
-        if name == self._name and name not in self._known:
-            self._known[name] = self._work()
-        return self._known[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name == self._name or name in self._known
-
-    def __iter__(self) -> Iterator[str]:
-        return iter((self._name, *(name for name in self._known if name != self._name)))
-
-    def __len__(self) -> int:
-        return len(self._known) + (self._name not in self._known)
-
-    def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
-        return dict, (dict(self),)
-
-
 @dataclass(frozen=True, eq=False)
 class Record:
     """What is known about a model, apart from how it decides.
@@ -157,25 +129,14 @@ class Record:
     audited: dict[str, Any] = field(default_factory=dict)  # the audit at the time of saving
     certificate: Certificate | None = None  # from rows it was neither trained nor chosen on
     prices: tuple[Price, ...] = ()  # its promises' prices, if read from a file
-    gap: float | None = None  # how much better other offsets can be at most, if they were searched
     drawn: tuple[float, float] | None = None  # the shares of decisions and of yeses that a draw makes
     made: Making = field(default_factory=Making)  # which call made it, from how many rows
-    baselines: tuple[Baseline, ...] = ()  # itself, and the simplest models beside it, judged alike
-    beside: tuple[str, ...] = ()  # what these show, in a sentence or two each
     course: Course | None = None  # the candidates of its training, unless it was read from a file
-    pool: Pool | None = None  # what it was chosen from, unless it was read from a file
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """The problem's constraints as compiled: an area has one for each budget too."""
         return tuple(demand.words for demand in self.problem.demands)
-
-    @property
-    def priced(self) -> tuple[Price, ...]:
-        """What its promises cost, computed if there is a pool for it."""
-        if self.pool is None or not isinstance(self.problem.objective, Expression):
-            return self.prices
-        return all_prices(self.pool, self.problem)
 
     def to_json(self) -> dict[str, Any]:
         """Itself as plain data; `from_json` is the way back."""
@@ -193,11 +154,8 @@ class Record:
             **{name: getattr(self, name) for name in PLAIN},
             "made": self.made.to_json(),
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
-            "prices": [price.to_dict() for price in self.priced],
-            "baselines": [each.to_json() for each in self.baselines],
-            "beside": list(self.beside),
+            "prices": [price.to_dict() for price in self.prices],
             **({} if self.drawn is None else {"drawn": list(self.drawn)}),
-            **({} if self.gap is None else {"gap": self.gap if self.gap < math.inf else "unknown"}),
         }
 
     @classmethod
@@ -215,15 +173,9 @@ class Record:
                 raise ValueError(f"the {name} in its record is {data[name]!r}")
         if not isinstance(data["versions"], dict) or not isinstance(data["audited"], dict):
             raise ValueError("its versions or its audit are not a mapping")
-        gap = data.get("gap")
-        if gap is not None and gap != "unknown" and not (type(gap) in (int, float) and gap >= 0):
-            raise ValueError(f"the gap in its record is {gap!r}")
         drawn = data.get("drawn")
         if drawn is not None and not (len(drawn) == 2 and all(0 <= float(each) <= 1 for each in drawn)):
             raise ValueError(f"the shares of draws in its record are {drawn!r}")
-        beside = tuple(data.get("beside", ()))  # older files have none
-        if not all(type(each) is str for each in beside):
-            raise ValueError("what its record says about the simplest models is not text")
         certificate = data.get("certificate")  # older files have none
         return cls(
             problem=problem,
@@ -233,11 +185,8 @@ class Record:
             **{name: data[name] for name in PLAIN},
             certificate=None if certificate is None else Certificate.from_dict(certificate),
             prices=tuple(Price.from_dict(price) for price in data.get("prices", ())),
-            gap=math.inf if gap == "unknown" else gap,
             drawn=None if drawn is None else (float(drawn[0]), float(drawn[1])),
             made=Making.from_json(data["made"]),
-            baselines=tuple(map(Baseline.from_json, data.get("baselines", ()))),
-            beside=beside,
         )
 
 

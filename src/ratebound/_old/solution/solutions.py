@@ -1,17 +1,13 @@
-"""The four solutions of a trace: the last iterate, the best, the average, and the shrunk mixture.
-
-`Stalled` ends a game once the last of them no longer improves.
-"""
+"""The four solutions of a trace: the last iterate, the best, the average, and the shrunk mixture."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from ratebound._old.base.linear_program import TOLERANCE, best_mixture, shrink_weights, worst_violation
+from ratebound._old.base.linear_program import TOLERANCE, best_mixture
 from ratebound._old.base.types import Array
 from ratebound._old.game.programs import best_goal_mixture
 from ratebound._old.game.trace import Trace, Values, check_trace, worst_of
@@ -36,7 +32,7 @@ def last_iterate(trace: Trace) -> Mixture:
 
     See Also
     --------
-    shrink : What `RateConstrainedClassifier` uses, and why.
+    shrink : The best mixture of a few iterates.
 
     Examples
     --------
@@ -49,7 +45,6 @@ def last_iterate(trace: Trace) -> Mixture:
     1
     """
     _one_setting(trace, "last_iterate")
-    trace = trace.iterates
     return mixture(trace, np.arange(len(trace)) == np.argmax(trace.round))
 
 
@@ -120,7 +115,6 @@ def average(
     10
     """
     _one_setting(trace, "average")
-    trace = trace.iterates
     if trace.frontier:
         raise ValueError(
             "this trace has only the frontier, but average needs all iterates: keep=rb.Keep()"
@@ -283,38 +277,3 @@ def _one_setting(trace: Trace, name: str) -> None:
             f"{name} needs the iterates of one setting, but this trace has {len(trace.settings)}: use "
             f"rb.{name}(trace.of_setting(0)), or rb.select(trace, rb.{name})"
         )
-
-
-@dataclass
-class Stalled:
-    """Stops the game after `patience` kept rounds in which the shrunk mixture has not improved.
-
-    Better is a lower worst violation, or an equal one with a lower objective, by more than `tolerance`.
-    With `on`, the mixture is still the best on the training rows, but is judged on a watched population.
-    It was not chosen by its violations there, so these never settle; better then means a lower sum of
-    the objective and the worst violation.
-
-    >>> from ratebound._old import play
-    >>> stop = Stalled(patience=5)  # for play(..., stop=stop)
-    """
-
-    patience: int
-    tolerance: float = 1e-4
-    on: str = "train"
-    best: tuple[float, float] = field(default=(np.inf, np.inf))
-    waited: int = 0
-
-    def __call__(self, trace: Trace) -> bool:
-        weights = shrink_weights(trace.objectives, trace.violations, scale=trace.scale)
-        values = values_on(trace, self.on)
-        violation = float(worst_violation(weights @ values.violations, values.scale))
-        objective = float(weights @ values.objectives)
-        if self.on != "train":
-            violation, objective = 0.0, objective + violation
-        safer = violation < self.best[0] - self.tolerance
-        cheaper = violation <= self.best[0] + TOLERANCE and objective < self.best[1] - self.tolerance
-        if safer or cheaper:
-            self.best, self.waited = (violation, objective), 0
-        else:
-            self.waited += 1
-        return self.waited >= self.patience

@@ -7,8 +7,6 @@ The amount is rounded up and checked: relaxing by the digits printed is enough.
 from __future__ import annotations
 
 import math
-import re
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,7 +30,6 @@ from ratebound._old.rates.kinds import KINDS
 KEPT = "feasible: every constraint is kept on the training rows"
 PRICED = 1e-6  # in the dual: constraints with more conflict
 MOST_NAMED = 5  # constraints that are named one by one, at most
-FIRST_SENTENCE = re.compile(r'(?:"[^"]*"|.)*?\.(?=\s|$)', re.DOTALL)  # not a stop within a value
 
 # The least t at which something has violations of at most `room + elastic * t`, both (m,) and in units;
 # see `least_violation`.
@@ -62,17 +59,14 @@ class Status:
         What is reached for a goal that is not a sum of rates, and how far that is from the best.
     left_out : str, default=""
         The groups that have no promises because of ``min_rows=``.
-    guessed : str, default=""
-        What promises about guessed or missing groups rest on.
-    beside : str, default=""
-        What the promises cost, and whether one decision for everyone is as good.
 
     Examples
     --------
     >>> import numpy as np, ratebound._old as rb
-    >>> people = rb.Population(None, [0, 1, 0, 1])
+    >>> people = rb.Population(np.array([[1.0], [2.0], [3.0], [4.0]]), [0, 1, 0, 1])
     >>> problem = rb.Problem("error_rate()", ["positive_rate() <= 0.25", "recall() >= 0.9"])
-    >>> status = rb.thresholds(problem, np.array([1.0, 2.0, 3.0, 4.0]), people, known=[]).status
+    >>> trace = rb.play(rb.compile(problem, people), rb.Linear(0.1), rounds=100, batch_size=None)
+    >>> status = rb.shrink(trace).status
     >>> status.feasible, [str(promise) for promise in status.conflict]
     (False, ['positive_rate() <= 0.25', 'recall() >= 0.9'])
     """
@@ -85,26 +79,11 @@ class Status:
     confidence: float | None = None
     reached: str = ""
     left_out: str = ""
-    guessed: str = ""
-    beside: str = ""
 
     def __str__(self) -> str:
-        parts = (self.reached, self.beside, self.left_out, self.guessed)
+        parts = (self.reached, self.left_out)
         more = " ".join(each for each in parts if each)
         return f"{self.message.removesuffix('.')}. {more}" if more else self.message
-
-
-class PromisesBroken(UserWarning):
-    """A fitted model breaks promises on the rows it was fitted to."""
-
-
-def warn_if_broken(status: Status, who: Any) -> None:
-    """Warn of broken promises in the first sentence of a status, as if from the caller of `who.fit`."""
-    if not status.feasible:
-        first = FIRST_SENTENCE.match(status.message)
-        words = first.group() if first else status.message
-        warning = f"{type(who).__name__}: {words.removesuffix('.')}. See status_."
-        warnings.warn(warning, PromisesBroken, stacklevel=3)
 
 
 @dataclass(frozen=True)

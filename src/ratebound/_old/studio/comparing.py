@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from ratebound._old.base.types import Array
-from ratebound._old.estimators.rules import THRESHOLD
-from ratebound._old.learners.plug_in import scored
 from ratebound._old.solution.mixture import Mixture
-from ratebound._old.solution.reasons import reasons
+from ratebound._old.solution.reasons import SCORE, reasons
 from ratebound._old.studio.learning import Labelled, Learned, Solved
 from ratebound._old.studio.promises import in_words
 from ratebound._old.studio.table import group_mask, group_name, groups_of
+from ratebound.learning.reasons import ONE_THRESHOLD, make_reasons
+from ratebound.learning.rules import compute_costs
 
 CASES = 4  # people shown on each side
-OBJECTIVE = "the objective"
+OBJECTIVE = "The probability that the label is yes, and the cost of errors"
+THRESHOLD = "The threshold, which is the same for everyone"
 
 
 def compared(rows: Labelled, one: Array, other: Array, columns: Sequence[str]) -> dict[str, Any]:
@@ -72,25 +73,16 @@ def case(rows: Labelled, learned: Learned, place: int) -> dict[str, Any]:
 
 def likely_yes(learned: Learned) -> Array:
     """The probability that each row's label is yes (n,), out of fold."""
-    rules, right = learned.rules, learned.rows.right
-    cells = rules.compiled.cells
-    yes = np.zeros(rules.compiled.cell_count, dtype=bool)
-    yes[cells[right]] = True
-    if rules.outside.shape[0] != len(yes):  # overlapping sets of rows
-        return np.asarray(learned.plain.astype(float))
-    return np.asarray(rules.outside[yes].sum(axis=0).clip(0.0, 1.0))
+    return np.asarray(learned.base.rules.forecast[2])  # after ones, and the probability of no
 
 
-def scores_of(learned: Learned, solved: Solved) -> Array:
-    """The scores (n,) of a rule, out of fold."""
-    return np.asarray(scored(solved.weights[None] @ solved.terms, learned.rules.outside)[0, 0])
-
-
-def reasons_of_rule(learned: Learned, solved: Solved, place: int) -> list[dict[str, Any]]:
+def reasons_of_rule(solved: Solved, place: int) -> list[dict[str, Any]]:
     """The reasons for and against a yes on a row, by a rule: parts whose sum decides."""
-    values = learned.rules.outside[:, [place]]
-    parts = scored(solved.weights[:, None] * solved.terms, values)[:, 0, 0]
-    return _parts(solved.names, parts)
+    rules = solved.rules
+    one_at_a_time = np.diag(solved.weights)
+    costs = compute_costs(rules.terms, one_at_a_time, rules.forecast[:, [place]])
+    told = make_reasons((solved.asked.objective, *rules.compiled.labels), ("no", "yes"), -costs, {})
+    return _parts(told.names, told.parts[:, 0, 0])
 
 
 def reasons_of_model(model: Mixture, rows: Labelled, place: int) -> list[dict[str, Any]]:
@@ -101,21 +93,14 @@ def reasons_of_model(model: Mixture, rows: Labelled, place: int) -> list[dict[st
 
 
 def _parts(names: Sequence[str], parts: Array) -> list[dict[str, Any]]:
-    told = [
-        {"name": name, "words": _words(name), "part": float(part)}
+    """The parts of a score in words: of the objective, and then the others, the largest first."""
+    words = {names[0]: OBJECTIVE, SCORE: SCORE, ONE_THRESHOLD: THRESHOLD}
+    told: list[dict[str, Any]] = [
+        {"name": name, "words": words.get(name) or in_words(name), "part": float(part)}
         for name, part in zip(names, parts, strict=True)
-        if part or name == OBJECTIVE
     ]
-    return sorted(told, key=lambda each: (each["name"] != OBJECTIVE, -abs(each["part"])))
-
-
-def _words(name: str) -> str:
-    """A part of a score, in words."""
-    if name == OBJECTIVE:
-        return "The probability that the label is yes, and the cost of errors"
-    if name == THRESHOLD:
-        return "The threshold, which is the same for everyone"
-    return in_words(name.removesuffix(" (2)"))
+    others = sorted((each for each in told[1:] if each["part"]), key=lambda each: -abs(each["part"]))
+    return [told[0], *others]
 
 
 def _text(value: Any) -> str:

@@ -1,8 +1,8 @@
 """Learning a table once, and the effect of any promises on it: true rates, out of fold.
 
-`learn` fits P(cell | x) as training does. From then on a rule is a few multipliers. `quick` computes
-them on a stored sample of the forecasts, in milliseconds, and decides all rows by them; `exact` searches
-on all rows, as training would, and knows the confidence on new rows.
+`learn` forecasts what each row counts as, by models that did not see it. From then on a rule is a few
+multipliers. `quick` finds them on a sample, in milliseconds, and decides all rows by them; `exact`
+searches all rows, as training would, and knows the confidence on new rows.
 """
 
 from __future__ import annotations
@@ -18,30 +18,40 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from ratebound._old.base.linear_program import TOLERANCE
-from ratebound._old.base.progress import TimeLimit
+from ratebound._old.base.progress import bar
 from ratebound._old.base.types import Array
-from ratebound._old.commands.rows import classes_of, labelled, visible, with_labels
+from ratebound._old.commands.holdout import divide_rows
+from ratebound._old.commands.rows import (
+    Given,
+    classes_of,
+    labelled,
+    list_fit_arguments,
+    visible,
+    with_labels,
+)
 from ratebound._old.commands.runs import Run
-from ratebound._old.estimators.belonging import together
-from ratebound._old.estimators.classifier import RateConstrainedClassifier
-from ratebound._old.estimators.plugging_in import chosen_rule, learned_rules
-from ratebound._old.estimators.rules import Finer, Rules, rules_of
-from ratebound._old.learners.forecast import MOST_CELLS
-from ratebound._old.learners.plug_in import scored
 from ratebound._old.problem.compiled import Compiled
-from ratebound._old.problem.compiling import compile, compile_again, compile_part, held_out, set_aside
-from ratebound._old.problem.deciding import decided
-from ratebound._old.problem.frames import is_missing
+from ratebound._old.problem.compiling import compile, compile_again
 from ratebound._old.problem.population import Population
 from ratebound._old.problem.problem import Problem
 from ratebound._old.rates import named
 from ratebound._old.rates.expressions import Constraint, Expression, Ratio
 from ratebound._old.studio.promises import KINDS, Spec, columns_in, said, spelled
 from ratebound._old.studio.table import Opened, group_mask, group_name, group_subset, groups_of, plain
+from ratebound.learning import learning as room
+from ratebound.learning.classifier import RateConstrainedClassifier
+from ratebound.learning.folds import FOLDS
+from ratebound.learning.forecast import MOST_CELLS
+from ratebound.learning.given import as_problem
+from ratebound.learning.influence import measure_influence
+from ratebound.learning.rules import Rules
+from ratebound.learning.solve import FEW_ROWS, find_best_rule, rebuild_rules
+from ratebound.learning.status import Status, make_status
+from ratebound.rates.sums import FIRST
 
-SAMPLE = 10_000  # rows whose forecasts are stored for moving bounds
 AROUND = 1.0  # additional standard errors of a band over many rules
 CURVE = 9  # bounds whose cost a curve shows
 
@@ -90,11 +100,20 @@ class Labelled:
 
     opened: Opened  # only these rows
     choices: Choices
-    people: Population
-    classes: tuple[Any, ...]  # no, then yes
+    given: Given
     unlabelled: int  # rows that are left out
     held: int  # rows that stay unseen until the model is made
     _grouped: dict[str, tuple[list[Any], Array]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def people(self) -> Population:
+        """The rows, with labels."""
+        return self.given.people
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """No, then yes."""
+        return self.given.classes
 
     @property
     def share(self) -> float:
@@ -143,14 +162,12 @@ def choose(opened: Opened, choices: Choices) -> Labelled:
             "decisions between yes and no: choose a column with two values"
         )
     run = choices.run(opened)
-    everyone = compile(Problem("error_rate()"), labelled(table, choices.label, classes, None))
-    aside = set_aside(everyone, run.holdout, run.seed, None, together(everyone, None, told=False))
+    populations = {FIRST: labelled(table, choices.label, classes, None)}
+    everyone = Given(populations, classes, visible(table, run), table.name, run)
+    given, held = divide_rows(everyone, as_problem("error_rate()", ()))
     unlabelled = len(opened.table) - len(table)
-    table = table[~aside]
-    people = labelled(table, choices.label, classes, None)
-    chosen = Labelled(
-        Opened(opened.paths, table), choices, people, classes, unlabelled, int(aside.sum())
-    )
+    of_rows = Opened(opened.paths, given.people.X)
+    chosen = Labelled(of_rows, choices, given, unlabelled, len(held.people))
     _ = chosen.live  # raises now if it holds no decisions
     return chosen
 
@@ -183,85 +200,69 @@ def quietly() -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """Out-of-fold forecasts of all rows and of a sample, and the plain model's decisions."""
+    """What was learned of all rows, once, and the plain model's decisions."""
 
     rows: Labelled
-    rules: Rules  # on all rows
-    sample: Rules  # on some
+    base: room.Learned  # for the constraints of `learned_for`
+    counted: Compiled  # the same constraints, to count both of their sides
     plain: Array  # (n,) the same model's decisions without promises
-    columns: frozenset[str]  # columns that promises may use
     seconds: float
 
     @property
-    def sampled(self) -> bool:
-        """Whether the sample is not all rows."""
-        return self.sample.outside.shape[1] < self.rules.outside.shape[1]
+    def sample(self) -> int:
+        """About how many rows a moved bound is searched on."""
+        return min(FEW_ROWS, len(self.plain))
+
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """The constraints that it was learned for."""
+        return frozenset(map(str, self.counted.problem.subject_to))
 
 
-def learn(rows: Labelled, specs: Sequence[Spec], seed: int = 0) -> Learned:
+def learn(rows: Labelled, specs: Sequence[Spec]) -> Learned:
     """Learn about rows what promises of these kinds need; other bounds need no more."""
     start = time.monotonic()
-    problem = Problem("error_rate()", learned_for(rows.opened, specs))
-    run = rows.choices.run(rows.opened)
-    model = RateConstrainedClassifier(
-        objective=problem,
-        model=run.model,
-        features=visible(rows.opened.table, run),
-        positive_label=rows.classes[1],
-        method="plug-in",
-        verbose=True,
-        random_state=seed,
-    )
-    labels = np.asarray(rows.classes, dtype=object)[rows.right.astype(int)]
-    with quietly():
-        model.fit(rows.opened.table, labels)
-    rules = model.learned.learned
-    sample = sampled(rules, seed)
-    columns = frozenset(map(str, [*problem.columns, *(r.versus for r in problem.rates if r.versus)]))
-    without = rules.decided(rules.weights[0]) == 1
-    return Learned(rows, rules, sample, without, columns, time.monotonic() - start)
-
-
-def learned_for(opened: Opened, specs: Sequence[Spec]) -> list[Constraint]:
-    """The constraints to learn for: every group of the promises' columns, by label and by a live model.
-
-    These constraints demand nothing. They only distinguish rows, so that no promise about these groups
-    needs further learning. Too many groups are an error.
-    """
-    several = 1
-    every = [named.positive_rate() >= 0]
-    every += [named.churn(versus=spec["column"]) <= 1 for spec in specs if spec["kind"] == "churn"]
-    for name in columns_in(specs):
-        groups = groups_of(opened, name)
-        several *= len(groups) + int(is_missing(opened.table[name]).any())
-        every += [named.positive_rate(group_subset(group)) >= 0 for group in groups]
-    for group in (spec.get(gap) for spec in specs for gap in ("group", "other")):
-        if group is not None and group not in groups_of(opened, group["column"]):
-            several *= 2  # it has a separate limit
-            every.append(named.positive_rate(group_subset(group)) >= 0)
+    constraints = learned_for(rows.opened, specs)
+    counted = compile(Problem("error_rate()", constraints), rows.people)
+    several = max(len(np.unique(counted.cells[rows.right == yes])) for yes in (False, True))
     if several > MOST_CELLS:
         raise ValueError(
             f"the promises are about {several} groups at once ({', '.join(columns_in(specs))}), and the "
             f"studio learns up to {MOST_CELLS}: promise about fewer columns, or about columns with "
             "fewer values; `ratebound train` has no such limit"
         )
-    return every
+    with quietly(), bar(FOLDS, "model", True) as shown:
+        model = RateConstrainedClassifier(
+            [str(each) for each in constraints],
+            model=rows.choices.model,
+            confidence=None,
+            positive_label=rows.classes[1],
+            progress=lambda *_: shown.update(),
+            random_state=rows.given.run.seed,
+        )
+        base = model.fit(*list_fit_arguments(rows.people, rows.given)).learned_
+    plain = _yes(base.rules, base.rules.plain_weights)
+    return Learned(rows, base, counted, plain, time.monotonic() - start)
 
 
-def sampled(rules: Rules, seed: int) -> Rules:
-    """The same forecasts for some rows of every cell."""
-    rows = rules.outside.shape[1]
-    if rows <= SAMPLE:
-        return rules
-    chosen = held_out(rules.compiled.cells, SAMPLE / rows, seed)
-    chosen[np.unique(rules.compiled.cells, return_index=True)[1]] = True  # at least one of every cell
-    together = None if rules.together is None else rules.together[chosen]
-    outside = np.ascontiguousarray(rules.outside[:, chosen])
-    part = compile_part(rules.compiled, chosen)
-    assert np.array_equal(part.cells, rules.compiled.cells[chosen])  # numbered as in the forecast
-    few = rules_of(part, rules.scorer.forecast, outside, rules.split, rules.seed, together)
-    few.__dict__["inside"] = rules.inside[:, chosen]
-    return few
+def _yes(rules: Rules, weights: Array) -> Array:
+    """The rows (n,) that a rule says yes to, out of fold."""
+    return np.asarray(rules.decide(weights[None])[0] == 1)
+
+
+def learned_for(opened: Opened, specs: Sequence[Spec]) -> list[Constraint]:
+    """The constraints to learn for: every group of the promises' columns, and changes of decisions.
+
+    These constraints demand nothing. They only distinguish rows, so that no promise about these groups
+    needs further learning.
+    """
+    every = [named.positive_rate() >= 0]
+    every += [named.churn(versus=spec["column"]) <= 1 for spec in specs if spec["kind"] == "churn"]
+    groups = [group for name in columns_in(specs) for group in groups_of(opened, name)]
+    for group in (spec.get(gap) for spec in specs for gap in ("group", "other")):
+        if group is not None and group not in groups:
+            groups.append(group)
+    return [*every, *(named.positive_rate(group_subset(group)) >= 0 for group in groups)]
 
 
 # --- answers -------------------------------------------------------------------------------------------
@@ -304,9 +305,9 @@ class Asked:
             return "error_rate()"
         return f"cost(false_negative={self.false_negative:g}, false_positive={self.false_positive:g})"
 
-    def problem(self, opened: Opened) -> Problem:
-        """The problem that training would solve."""
-        return Problem(self.objective, [c for spec in self.promises for c in spelled(opened, spec)])
+    def constraints(self, opened: Opened) -> list[Constraint]:
+        """The constraints that training would keep, one for each group."""
+        return [constraint for spec in self.promises for constraint in spelled(opened, spec)]
 
 
 def _is_number(value: Any) -> bool:
@@ -322,67 +323,53 @@ class Solved:
     """A rule for a request."""
 
     asked: Asked
-    problem: Problem
-    weights: Array  # (T,) of the terms
-    terms: Array  # (T, J) what each adds to the cost of a yes in each cell
-    names: tuple[str, ...]  # (T,)
+    rules: Rules
+    weights: Array  # (T,)
     yes: Array  # (n,) the rows it says yes to, out of fold
-    confidence: float | None = None  # that all hold on new rows, if known
-    status: str = ""
-    feasible: bool | None = None
+    status: Status | None = None  # with the confidence that all promises hold on new rows, if known
 
 
 def quick(learned: Learned, asked: Asked) -> Solved:
-    """The rule from the stored sample, counted on all rows."""
-    rules = rules_on(learned.sample, learned, asked)
-    rule = rules.quickly(np.zeros(rules.promises))
-    if asked.confidence is not None and rules.promises:
-        rows, few = learned.rules.outside.shape[1], learned.sample.outside.shape[1]
-        errors = rules.errors(rule) * math.sqrt(few / rows)
-        rule = rules.quickly((_normal(asked.confidence) + AROUND) * errors)
-    return _solved(learned, asked, rules, rule.weights)
+    """The rule that is best on a sample, counted on all rows."""
+    rules = rules_on(learned, asked)
+    nothing = np.zeros(rules.constraint_count)
+    margins = nothing
+    if asked.confidence is not None and rules.constraint_count:
+        influence = measure_influence(rules.compiled, learned.base.unit)
+        errors = influence.compute_errors(learned.plain.astype(int))
+        margins = (ndtri(asked.confidence) + AROUND) * errors
+    rule = find_best_rule(rules, margins, FEW_ROWS)
+    if margins is not nothing and not rules.meets(rule, margins):
+        rule = find_best_rule(rules, nothing, FEW_ROWS)
+    return Solved(asked, rules, rule.weights, _yes(rules, rule.weights))
 
 
 def exact(learned: Learned, asked: Asked) -> Solved:
     """The rule from all rows, as training would search for it, with its confidence on new rows."""
-    rules = rules_on(learned.rules, learned, asked)
-    chosen = chosen_rule(rules, asked.confidence, TimeLimit(None))
-    status = chosen.solved(chosen.point).status
-    sure = None
-    if asked.confidence is not None and rules.promises:
-        sure = float(chosen.curve.confidence(chosen.point))
-    rule = _solved(learned, asked, rules, chosen.point.rule.weights)
-    return replace(rule, confidence=sure, status=status.message, feasible=status.feasible)
+    rules = rules_on(learned, asked)
+    rules.evaluate(quick(learned, asked).weights[None])  # a rule that is known is in the search
+    base = replace(learned.base, rules=rules)
+    choice = base.choose_rule(asked.confidence)
+    weights = choice.rule.weights
+    status = make_status(rules, choice.rule, choice.claim)
+    return Solved(asked, rules, weights, _yes(rules, weights), status)
 
 
-def rules_on(known: Rules, learned: Learned, asked: Asked) -> Rules:
-    """The rules for a request, on all rows or on the sample."""
-    problem = asked.problem(learned.rows.opened)
-    spoken_of = {str(n) for n in [*problem.columns, *(r.versus for r in problem.rates if r.versus)]}
-    if not spoken_of <= learned.columns:
-        raise NotLearned(f"nothing was learned about {', '.join(sorted(spoken_of - learned.columns))}")
-    compiled = compile_again(known.compiled, problem)
-    try:
-        return learned_rules(compiled, known)
-    except Finer as error:
-        raise NotLearned(str(error)) from None
-
-
-def _solved(learned: Learned, asked: Asked, own: Rules, weights: Array) -> Solved:
-    costs = weights[None] @ own.scorer.terms
-    yes = decided(scored(costs, learned.rules.outside))[0] == 1
-    return Solved(asked, own.compiled.problem, weights, own.scorer.terms, own.scorer.names, yes)
-
-
-def _normal(probability: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri(probability))
+def rules_on(learned: Learned, asked: Asked) -> Rules:
+    """The rules for a request, on all rows."""
+    opened = learned.rows.opened
+    constraints = [str(each) for each in asked.constraints(opened)]
+    lacking = {str(each) for each in learned_for(opened, asked.promises)} - learned.texts
+    if lacking:
+        raise NotLearned(f"nothing was learned about {', '.join(sorted(lacking))}")
+    problem = as_problem(asked.objective, constraints)
+    return rebuild_rules(problem, learned.base.rules, learned.base.forecast)
 
 
 def promised(learned: Learned, solved: Solved) -> list[dict[str, Any]]:
     """Each constraint with both of its sides, on all rows that are not held out."""
-    compiled = compile_again(learned.rules.compiled, solved.problem)
+    problem = Problem("error_rate()", solved.asked.constraints(learned.rows.opened))
+    compiled = compile_again(learned.counted, problem)
     told: list[dict[str, Any]] = []
     of = [place for place, spec in enumerate(solved.asked.promises)
           for _ in spelled(learned.rows.opened, spec)]  # fmt: skip
@@ -503,11 +490,10 @@ def curve(learned: Learned, asked: Asked, place: int) -> list[tuple[float, float
     for bound in bounds:
         moved = [*asked.promises]
         moved[place] = {**spec, "bound": bound}
-        own = replace(
-            asked, specs=tuple(json.dumps(each, sort_keys=True) for each in moved), confidence=None
-        )
-        rules = rules_on(learned.sample, learned, own)
-        rule = rules.quickly(np.zeros(rules.promises))
-        if not rules.promises or rule.violations.max() <= 1e-3:
+        specs = tuple(json.dumps(each, sort_keys=True) for each in moved)
+        rules = rules_on(learned, replace(asked, specs=specs))
+        nothing = np.zeros(rules.constraint_count)
+        rule = find_best_rule(rules, nothing, FEW_ROWS)
+        if rules.meets(rule, nothing):
             points.append((bound, rule.objective))
     return points

@@ -17,7 +17,8 @@ from ratebound._old.auditing.wording import on_new_rows
 from ratebound._old.certifying.certify import certify
 from ratebound._old.commands.folders import check_folder
 from ratebound._old.commands.runs import Run, as_run_file
-from ratebound._old.commands.train import FILES, Made, made
+from ratebound._old.commands.train import FILES, Made
+from ratebound._old.commands.train import make as train
 from ratebound._old.studio.learning import Asked, Choices, quietly
 from ratebound._old.studio.promises import in_words, stated
 from ratebound._old.studio.table import Opened
@@ -58,14 +59,15 @@ def make(opened: Opened, choices: Choices, asked: Asked, out: Path, *, first: bo
     """
     check_folder(out, WRITTEN)
     with quietly():
-        own = made(run_for(opened, choices, asked, out), lambda own: own)
+        own = train(run_for(opened, choices, asked, out))
         return _certified(own) if first and own.report.promises else own
 
 
 def _certified(own: Made) -> Made:
     """The same model and report with a certificate on the held-out rows."""
-    test = certify(own.solution.problem, own.solution, own.held.first, confidence=CONFIDENCE)
-    solution, card = own.solution.recorded(certificate=test), own.report.card
+    test = certify(own.solution.problem, own.solution, own.held.people, confidence=CONFIDENCE)
+    solution: Any = own.solution.recorded(certificate=test)
+    card = own.report.card
     assert card is not None
     report = replace(own.report, card=replace(card, mixture=solution))
     return replace(own, solution=solution, report=report)
@@ -82,8 +84,8 @@ def told(own: Made, openings: int) -> dict[str, Any]:
         "headline": said.headline,
         "openings": openings,
         "summary": data["summary"],
-        "status": str(own.solution.status),
-        "feasible": bool(own.solution.status.feasible),
+        "status": str(own.model.status_),
+        "feasible": own.model.status_.feasible,
         "kept": report.kept,
         "certain": report.certain,
         "error": data["objective"],

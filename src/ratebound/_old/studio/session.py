@@ -177,8 +177,8 @@ def learning(state: State, given: Given) -> Answer:
     return replace(state, learned=learned), {
         "seconds": learned.seconds,
         "rows": len(learned.plain),
-        "sample": learned.sample.outside.shape[1],
-        "sampled": learned.sampled,
+        "sample": learned.sample,
+        "sampled": learned.sample < len(learned.plain),
     }
 
 
@@ -194,7 +194,7 @@ def answering(state: State, given: Given) -> Answer:
 
 
 def _told(learned: Learned, solved: Solved, columns: list[str]) -> dict[str, Any]:
-    asked, decisions = solved.asked, everyone(learned, solved)
+    asked, status, decisions = solved.asked, solved.status, everyone(learned, solved)
     right, kept = learned.rows.right, promised(learned, solved)
     spoken_of = promises.columns_in(asked.promises)
     models = {model: outcome(asked, yes, right) for model, yes in decisions.items()}
@@ -210,16 +210,16 @@ def _told(learned: Learned, solved: Solved, columns: list[str]) -> dict[str, Any
         own["strip"] = _strip(own["name"], own["rates"], most)
     return {
         "rows": len(right),
-        "sample": learned.sample.outside.shape[1],
-        "sampled": learned.sampled,
+        "sample": learned.sample,
+        "sampled": learned.sample < len(learned.plain),
         "models": models,
         "most": most,
         "strip": _strip("everyone", models, most),
         "promises": kept,
         "groups": told,
-        "confidence": solved.confidence,
-        "status": solved.status,
-        "feasible": solved.feasible,
+        "confidence": None if status is None else status.confidence,
+        "status": "" if status is None else str(status),
+        "feasible": None if status is None else status.feasible,
         "kept": all(each["kept"] for each in kept),
     }
 
@@ -294,10 +294,10 @@ def _side(state: State, learned: Learned, given: Any) -> tuple[Array, Reasoning]
     decisions = everyone(learned, None)
     if kind == "asked":
         solved = quick(learned, Asked.read(given.get("asked", {})))
-        return solved.yes, lambda place: comparing.reasons_of_rule(learned, solved, place)
+        return solved.yes, lambda place: comparing.reasons_of_rule(solved, place)
     if kind == "plain":
         solved = quick(learned, Asked(confidence=None))
-        return solved.yes, lambda place: comparing.reasons_of_rule(learned, solved, place)
+        return solved.yes, lambda place: comparing.reasons_of_rule(solved, place)
     if kind in ("made", "folder"):
         model = state.model if kind == "folder" else None if state.made is None else state.made.solution
         if model is None:

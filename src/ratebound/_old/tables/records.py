@@ -85,7 +85,8 @@ def check_names(rows: Sequence[Mapping[str, Any]], names: Iterable[Any]) -> None
 def _check_cells(row: Mapping[Any, Any]) -> None:
     """Raise for a dictionary of columns: a dictionary must be a row."""
     for name, value in row.items():
-        if isinstance(value, list | tuple | np.ndarray) or hasattr(value, "to_numpy"):
+        is_column = hasattr(value, "to_numpy") and hasattr(value, "__len__")  # a moment has no length
+        if isinstance(value, list | tuple | np.ndarray) or is_column:
             raise TypeError(
                 f"{name!r} holds {type(value).__name__}, not one value: a dictionary is one row here. "
                 "Give a list of rows, or turn columns into a table with pandas.DataFrame(...)"

@@ -56,6 +56,9 @@ class Table:
             return self.values[chosen]
         return Table({name: values[chosen] for name, values in self.values.items()}, self.name)
 
+    def keys(self) -> list[Any]:
+        return self.columns
+
     def row(self, place: int) -> tuple[Any, ...]:
         """The cells of one row."""
         return tuple(values[place] for values in self.values.values())
@@ -180,7 +183,7 @@ def _arrow_columns(content: Content, kinds: Mapping[str, Kind]) -> dict[str, Arr
         if names.count(name) > 1:
             raise ValueError(f"{content.name}: two columns are named {name!r}: rename one of them")
     columns = {name: _values(table[name]) for name in names}
-    return {n: _as_texts(v) if kinds.get(n) == "text" else v for n, v in columns.items()}
+    return {n: as_texts(v) if kinds.get(n) == "text" else v for n, v in columns.items()}
 
 
 def _arrow_table(content: Content) -> Any:
@@ -212,7 +215,7 @@ def _values(column: Any) -> Array:
     return values
 
 
-def _as_texts(values: Array) -> Array:
+def as_texts(values: Array) -> Array:
     """Values as texts, except missing ones and times, which are read the same either way.
 
     Lists, bytes and other objects stay unchanged: no model reads them, and an error says so later.

@@ -426,7 +426,7 @@ function results() {
   if (!box || !answer) return;
   const [state, words] = verdictWords(answer);
   $("freshness").textContent = answer.exact ? `Exact: searched and counted on all ${count(answer.rows)} rows to learn from.`
-    : answer.sampled ? `The rule was found on a sample of ${count(answer.sample)} rows and counted on all ${count(answer.rows)}; the exact search follows.`
+    : answer.sampled ? `The rule was found on a sample of about ${count(answer.sample)} rows and counted on all ${count(answer.rows)}; the exact search follows.`
       : `Counted on all ${count(answer.rows)} rows; how sure it is on new rows follows.`;
   const mark = { kept: "✓", uncertain: "?", broken: "✗" }[state] || "–";
   const models = Object.entries(answer.models);
