@@ -36,7 +36,7 @@ dist: $(READY) .venv-dist/.ready
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
 	.venv-dist/bin/python $(INSTALL) --force-reinstall --no-deps dist/*.whl
-	.venv-dist/bin/python -m pytest -n 2 --pyargs ratebound tests/rates tests/problem tests/learning \
+	.venv-dist/bin/python -m pytest -n 2 --pyargs ratebound tests/rates tests/problem $(LEARNING) \
 		tests/_old/problem tests/_old/tables tests/_old/solution tests/_old/commands tests/test_exports.py \
 		tests/_old/test_rooms.py tests/_old/test_moved.py $(LEFT_OUT) $(OF_FRAMES) \
 		-k "$(SHORT) and not whole_program and not explaining_"
@@ -44,19 +44,20 @@ dist: $(READY) .venv-dist/.ready
 # With the lowest versions pyproject.toml declares, the same rooms. PyTorch's old wheels are gigabytes, so
 # what needs it is left out. Old libraries use what newer ones deprecate.
 lowest: .venv-lowest/.ready
-	.venv-lowest/bin/python -m pytest -n 2 -W ignore::DeprecationWarning tests/rates tests/problem tests/learning \
+	.venv-lowest/bin/python -m pytest -n 2 -W ignore::DeprecationWarning tests/rates tests/problem $(LEARNING) \
 		tests/_old/tables tests/_old/solution tests/_old/certifying $(LEFT_OUT) \
 		--ignore tests/_old/certifying/test_simulated.py --ignore tests/_old/certifying/test_monitor.py \
 		--ignore tests/_old/certifying/test_pair.py --ignore tests/_old/certifying/test_several_classes.py \
 		--ignore tests/_old/solution/test_price.py -k "$(SHORT)"
 
 LEFT_OUT := --ignore tests/_old/commands/test_reproduce.py --ignore tests/_old/commands/test_output.py \
-	--ignore tests/_old/commands/test_killed.py --ignore tests/_old/solution/test_offsets.py \
-	--ignore tests/_old/solution/test_leveling.py
+	--ignore tests/_old/commands/test_killed.py
+# Tests of learning that need neither data frames nor boosted trees.
+LEARNING := $(addprefix tests/learning/test_, confidence.py folds.py solve.py status.py threshold.py uncertain.py)
 # Tests of columns in data frames, which need pandas, polars and PyArrow.
 OF_FRAMES := --ignore tests/rates/test_conditions.py --ignore tests/problem/test_comparison.py \
 	--ignore tests/problem/test_lines.py --ignore tests/problem/test_population.py
-SHORT := not own_checks and not changed_byte and not cut_short
+SHORT := not own_checks and not scikit_learns_checks and not changed_byte and not cut_short
 
 check: $(READY)
 	$(BIN)/ruff check .
