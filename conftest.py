@@ -25,6 +25,13 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
 collect_ignore = ["docs/conf.py", "docs/gallery", "docs/index.md"]
 
 
+@pytest.fixture(autouse=True)
+def seed_estimators() -> None:
+    """Seed what an estimator without random_state draws from, so that no test depends on chance."""
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
     try:
