@@ -436,11 +436,11 @@ def test_an_interrupted_search_returns_the_best_so_far(monkeypatch, function):
     original = getattr(learning, function)
     calls = []
 
-    def interrupt_once(*arguments):
+    def interrupt_once(*arguments, **options):
         calls.append(function)
         if len(calls) == 1 + (function == "find_best_rule"):
             raise KeyboardInterrupt
-        return original(*arguments)
+        return original(*arguments, **options)
 
     monkeypatch.setattr(learning, function, interrupt_once)
     with pytest.warns(RuntimeWarning, match="interrupted: this is the best rule so far"):

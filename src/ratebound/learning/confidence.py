@@ -90,6 +90,7 @@ class MarginSearch:
     influence: Influence
     asked: float
     seed: int
+    solve_quickly: Callable[[Any], Rule] | None = None  # a good rule at margins (m,)
     untestable: dict[int, Untestable] = field(default_factory=dict)
     has_few_rows: Any = None  # (m,) which are untestable even if all rows favour them
     candidates: list[Candidate] = field(default_factory=list)
@@ -182,7 +183,7 @@ class MarginSearch:
             least_room = last.room[self.is_testable].min()
             if least_room > enough_room or not self._meets_margins(last):
                 return
-            self._add(standard_errors * errors)
+            self._add_quickly(standard_errors * errors)
 
     def _halve_margins(self) -> None:
         """Solve between the last margins that are too small and the first that are enough.
@@ -197,10 +198,11 @@ class MarginSearch:
         high = self.candidates[first].margins
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            if self._is_enough(self._add(middle)):
+            if self._is_enough(self._add_quickly(middle)):
                 high = middle
             else:
                 low = middle
+        self._add(high)
 
     def _find_cheaper_rules(self) -> None:
         """Replace candidates by the cheapest rules at their margins; later searches found more."""
@@ -287,6 +289,14 @@ class MarginSearch:
         return float(quantile) ** 2
 
     # --- candidates ---
+
+    def _add_quickly(self, margins: Any) -> Candidate:
+        """Add the rule of a quick search, if that meets the margins."""
+        if self.solve_quickly is not None:
+            rule = self.solve_quickly(margins + self.required)
+            if self.rules.meets(rule, margins + self.required):
+                return self._add_rule(rule, margins)
+        return self._add(margins)
 
     def _add(self, margins: Any) -> Candidate:
         rule = self.solve(margins + self.required)

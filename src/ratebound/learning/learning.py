@@ -219,11 +219,18 @@ class Search:
     stopped: str = ""  # why
 
     def __call__(self, margins: Any) -> Rule:
+        return self._search(margins, is_quick=False)
+
+    def find_quickly(self, margins: Any) -> Rule:
+        """Return a good rule, which a longer search might improve."""
+        return self._search(margins, is_quick=True)
+
+    def _search(self, margins: Any, is_quick: bool) -> Rule:
         if not self.stopped and time.monotonic() > self.deadline:
             self.stopped = OUT_OF_TIME
         if not self.stopped:
             try:
-                return find_best_rule(self.rules, margins)
+                return find_best_rule(self.rules, margins, is_quick=is_quick)
             except KeyboardInterrupt:
                 self.stopped = INTERRUPTED
         return self.rules.find_cheapest(margins)
@@ -257,7 +264,9 @@ class Learned:
             nothing = np.zeros(0)
             return [Choice(search(nothing), None, nothing)]
         asked = EVEN if confidence is None else confidence
-        margins = MarginSearch(self.rules, search, self.influence, asked, self.seed)
+        margins = MarginSearch(
+            self.rules, search, self.influence, asked, self.seed, search.find_quickly
+        )
         if confidence is None:
             only, claim = margins.choose_on_rows()
             required = only.margins if claim is None else only.margins + margins.required

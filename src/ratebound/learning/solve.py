@@ -55,7 +55,12 @@ LEAST_LEVEL = 0.005
 # --- one rule -----------------------------------------------------------------------------------
 
 
-def find_best_rule(rules: Rules, margins: Any, most_rows: int = MOST_ROWS) -> Rule:
+def find_best_rule(
+    rules: Rules,
+    margins: Any,
+    most_rows: int = MOST_ROWS,
+    is_quick: bool = False,
+) -> Rule:
     """Return the cheapest rule that meets the constraints with margins (m,), or else the nearest.
 
     A margin of -inf requires nothing. With more rows than `most_rows`, a sample is searched.
@@ -65,7 +70,7 @@ def find_best_rule(rules: Rules, margins: Any, most_rows: int = MOST_ROWS) -> Ru
     if rules.by_row and rules.row_count > most_rows:
         _search_sample(rules, margins, most_rows)
     else:
-        _search(rules, margins)
+        _search(rules, margins, is_quick)
     return rules.find_cheapest(margins)
 
 
@@ -94,14 +99,14 @@ def _search_sample(
     rules.evaluate(BETWEEN * tried[-2] + (1 - BETWEEN) * tried[-1])
 
 
-def _search(rules: Rules, margins: Any) -> None:
+def _search(rules: Rules, margins: Any, is_quick: bool = False) -> None:
     plan = run_cutting_planes(rules, margins)
     _draw_near(rules, margins)
     best = rules.get_rule(_find_nearest(rules, margins))
     plain = rules.get_rule(0).objective / rules.unit
     is_good = best.objective / rules.unit <= min(plan.value + DEAR, plain + EXPENSIVE)
     is_large = rules.by_row and rules.forecast.size > LARGE
-    if is_large or (is_good and rules.meets(best, margins)):
+    if is_quick or is_large or (is_good and rules.meets(best, margins)):
         return
     if rules.by_row:
         objective = rules.compiled.objective
