@@ -18,7 +18,7 @@ import numpy as np
 from ratebound.learning.descent import descend
 from ratebound.learning.forecast import Forecast
 from ratebound.learning.program import solve_mixture
-from ratebound.learning.rules import Rule, Rules, build_terms
+from ratebound.learning.rules import Rule, Rules, build_terms, compute_costs
 from ratebound.learning.sample import take_sample
 from ratebound.problem.compile import compile_pieces
 from ratebound.problem.compiled import Compiled
@@ -38,6 +38,7 @@ LEAST_ROWS = 0.1  # rows that better weights could still gain
 DEAR = 2e-4  # how much more of the objective than a mixture a rule may cost before a descent
 EXPENSIVE = 0.01  # the same more than the plain model: mixtures of the rules cost too much then
 LARGE = 10_000_000  # numbers of a forecast, of which more take too long to descend on
+SHARES = np.concatenate([np.geomspace(0.005, 0.1, 12), np.linspace(0.12, 0.98, 44)])  # of rows
 NEAR_RULES = 24  # at random around the best
 DRAWS = 10  # of near rules, one after another
 NEAR = 0.3  # how far they may be, as a share of multipliers
@@ -100,6 +101,8 @@ def _search_sample(
 
 
 def _search(rules: Rules, margins: Any, is_quick: bool = False) -> None:
+    if rules.by_row and rules.compiled.decisions == 2 and not rules.compiled.objective.is_sum:
+        _try_thresholds(rules)
     plan = run_cutting_planes(rules, margins)
     _draw_near(rules, margins)
     best = rules.get_rule(_find_nearest(rules, margins))
@@ -115,6 +118,14 @@ def _search(rules: Rules, margins: Any, is_quick: bool = False) -> None:
         descend(rules, margins, plan.weights)
         descend(rules, margins, rules.join_weights(slope, no_multipliers))
     _draw_near(rules, margins)
+
+
+def _try_thresholds(rules: Rules) -> None:
+    """Compute the rules that decide as many rows in the second way as a threshold lets pass."""
+    costs = compute_costs(rules.terms, rules.plain_weights[None], rules.forecast)[0, 0]
+    tried = np.tile(rules.plain_weights, (len(SHARES), 1))
+    tried[:, rules.biases] = -np.quantile(costs, SHARES)[:, None]
+    rules.evaluate(tried)
 
 
 def _draw_near(rules: Rules, margins: Any) -> None:
