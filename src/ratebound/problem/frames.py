@@ -145,7 +145,8 @@ def _express_value(name: Name, schema: Mapping[str, Any]) -> Any:
     """Return a column's values as lines keep them, with categories as strings."""
     column = nw.col(name)  # type: ignore[arg-type]
     if kind_of_type(schema[name], name).name == "text":  # type: ignore[index]
-        return column.cast(nw.String)
+        # Some versions of pandas write a missing value as the text "None".
+        return nw.when(~column.is_null()).then(column.cast(nw.String))
     return column
 
 
