@@ -48,7 +48,7 @@ lowest: .venv-lowest/.ready
 		tests/_old/tables tests/_old/solution tests/_old/certifying $(LEFT_OUT) \
 		--ignore tests/_old/certifying/test_simulated.py --ignore tests/_old/certifying/test_monitor.py \
 		--ignore tests/_old/certifying/test_pair.py --ignore tests/_old/certifying/test_several_classes.py \
-		--ignore tests/_old/solution/test_price.py --ignore tests/_old/solution/test_reasons.py -k "$(SHORT)"
+		--ignore tests/_old/solution/test_price.py -k "$(SHORT)"
 
 LEFT_OUT := --ignore tests/_old/commands/test_reproduce.py --ignore tests/_old/commands/test_output.py \
 	--ignore tests/_old/commands/test_killed.py

@@ -18,7 +18,7 @@ from ratebound.learning.forecast import Forecast, learn_forecast
 from ratebound.learning.given import Rows
 from ratebound.learning.influence import Influence, measure_influence
 from ratebound.learning.known import Known, find_known_groups
-from ratebound.learning.models import predict_probabilities
+from ratebound.learning.models import ignore_feature_names, predict_probabilities
 from ratebound.learning.rules import Rule, Rules, build_terms, choose_cheapest, compute_costs
 from ratebound.learning.solve import (
     choose_levels,
@@ -105,7 +105,8 @@ class PlainModel:
         return scores[:1] - scores[1:]
 
     def decide(self, X: Any, group: Any = None) -> Any:
-        decisions = self.fit.predict(X) if X.shape[0] else []
+        with ignore_feature_names():
+            decisions = self.fit.predict(X) if X.shape[0] else []
         return np.asarray(decisions, dtype=int)
 
     def split_costs(self, X: Any, group: Any = None) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
@@ -191,8 +194,17 @@ def predict_probabilities(
         is_lightgbm = _find_library(fit) == "lightgbm"
         options = {"num_iteration": rounds} if is_lightgbm else {"iteration_range": (0, rounds)}
     answers = np.asarray(fit.classes_, dtype=int)
-    probabilities[answers] = fit.predict_proba(X, **options).T
+    with ignore_feature_names():
+        probabilities[answers] = fit.predict_proba(X, **options).T
     return probabilities
+
+
+@contextmanager
+def ignore_feature_names() -> Iterator[None]:
+    """Ignore a warning of older LightGBM, which names the columns of an array by itself."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        yield
 
 
 def _find_library(model: Any) -> str:
